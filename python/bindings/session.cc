@@ -488,6 +488,10 @@ void Session::capture_everything_for(std::uint64_t steps) noexcept {
     if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
 }
 
+void Session::begin_training(bool of_another_model) noexcept {
+    if (const Inside inside(*this); inside) session_->begin_training(of_another_model);
+}
+
 void Session::keep_flight(const std::string& reason) noexcept {
     if (const Inside inside(*this); inside) session_->keep_flight(reason);
 }
@@ -701,6 +705,8 @@ void bind_session(nb::module_& module) {
             "how many elements are low and high; zeros where they were not counted.")
         .def("skip", &Session::skip, "tensors"_a = 1, "Counts tensors that could not be taken.")
         .def("capture_everything_for", &Session::capture_everything_for, "steps"_a)
+        .def("begin_training", &Session::begin_training, "of_another_model"_a,
+             "Another training begins with the step under way: what rules look at first is due again.")
         .def("keep_flight", &Session::keep_flight, "reason"_a,
              "What the flight recorder holds is kept, with the next few steps.")
         .def(

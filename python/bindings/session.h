@@ -111,6 +111,7 @@ class Session {
     void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
     void capture_everything_for(std::uint64_t steps) noexcept;
     void keep_flight(const std::string& reason) noexcept;
+    void begin_training(bool of_another_model) noexcept;
 
     // Of `nanos` that hooks took in all, what was not spent in here goes to the step's account: the core
     // counts its own time. `losses`: of the step that ends, which nobody was told of yet.

@@ -219,6 +219,8 @@ def test_another_optimizer_is_not_made_anew(run_dir, how: str):
         watcher.detach()
     assert facts(run_dir, "loop/optimizer_made_anew") == []
     assert facts(run_dir, "loop/trainings") == [(10, 2), (20, 3)]
+    of_others = [(10, 2), (20, 3)] if how == "another model" else []
+    assert facts(run_dir, "loop/new_training") == of_others
 
 
 def test_gradients_that_are_set_by_hand_are_not_kept_ones(run_dir):
@@ -290,3 +292,101 @@ def test_running_statistics_that_stand_still(run_dir):
     loaded[1].running_mean.fill_(1.0)
     train_with(loaded, run_dir / "loaded")
     assert facts(run_dir / "loaded", "loop/norm_standing/1") == []
+
+
+SECOND = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+kept = []
+
+
+def train(model, steps, healthy=True):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        x = torch.randn(16, 4)
+        optimizer.zero_grad()
+        out = model(x)
+        F.cross_entropy(out if healthy else out.softmax(1), (x.sum(1) > 0).long()).backward()
+        optimizer.step()
+    if KEPT:
+        kept.append((model, optimizer))
+
+
+train(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), 77)
+train(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), 60, healthy=False)
+"""
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_the_beginning_of_the_training_of_another_model_is_looked_at(is_kept, python, run_dir):
+    done = python(f"KEPT = {is_kept}\n{SECOND}", recorded=run_dir, TRAINDBG_STRICT="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    run = td.Run(run_dir)
+    assert run.scalars("loop/new_training")[0].tolist() == [77]
+    assert run.scalars("loop/new_training")[1].tolist() == [2.0]
+    # Its first steps were due, as those of the first one were; its names are the same where that is gone.
+    assert run["gradient/0.weight"].steps().tolist()[:3] == [0, 1, 2]
+    second = "gradient/Sequential.0.weight" if is_kept else "gradient/0.weight"
+    for name in (second, "prediction/cross_entropy"):
+        assert {77, 78, 79} <= set(run[name].steps().tolist()), name
+
+
+def test_a_model_that_is_trained_again_joins_the_one_after_it(python, run_dir):
+    source = """
+import torch
+from torch import nn
+
+
+def steps(model, optimizer, number):
+    for _ in range(number):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        optimizer.step()
+
+
+first, second = nn.Linear(4, 2), nn.Linear(4, 2)
+one = torch.optim.SGD(first.parameters(), lr=0.01)
+steps(first, one, 5)
+other = torch.optim.SGD(second.parameters(), lr=0.01)
+for _ in range(20):
+    steps(second, other, 1)
+    steps(first, one, 1)
+"""
+    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    run = td.Run(run_dir)
+    assert run.scalars("loop/new_training")[0].tolist() == [5]  # once, whoever steps then
+    assert len(run.worker_meta()["optimizers"]) == 2
+
+
+def test_an_exception_between_trainings_harms_neither(python, run_dir):
+    source = """
+import torch
+from torch import nn
+
+
+def fit(rate):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for step in range(4):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        if rate < 0.1 and step == 2:
+            raise ValueError(rate)
+        optimizer.step()
+
+
+for rate in (0.05, 0.2, 0.3):
+    try:
+        fit(rate)
+    except ValueError:
+        pass
+"""
+    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    run = td.Run(run_dir)
+    assert run.steps().tolist() == list(range(10))
+    assert run.scalars("loop/new_training")[1].tolist()[-1] == 3.0

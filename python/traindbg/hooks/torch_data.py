@@ -79,6 +79,9 @@ def _draws_once(loader: Any) -> bool:
         return False
     if type(getattr(loader, "batch_sampler", None)) is not data.BatchSampler:
         return False
+    parts = getattr(loader.dataset, "datasets", ())  # of a ConcatDataset: one may be in it twice
+    if len({id(part) for part in parts}) < len(parts):
+        return False
     sampler = loader.sampler
     if type(sampler) is data.RandomSampler:
         return not sampler.replacement and len(sampler) <= len(loader.dataset)

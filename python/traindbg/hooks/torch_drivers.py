@@ -97,6 +97,7 @@ class Drivers:
         self._drives_since = 0  # steps
         self._described: list[dict[str, Any]] = []  # the optimizers, as the run was told of them
         self._trainings = 0  # optimizers that drove the steps, one after the other
+        self.began_at = -1  # the step with which the training of another model began
 
     @property
     def is_unstepped(self) -> bool:
@@ -170,8 +171,16 @@ class Drivers:
         """Steps are found by changed weights from now on."""
         self._trainings += 1
         if self._trainings > 1:
+            self._begin_training()
+
+    def _begin_training(self, is_new: bool = True) -> None:
+        """Another one drives from now on; `is_new`: for the first time."""
+        if self.began_at != self._hot.steps:  # else all was forgotten when the model was found
             self._facts.forget()
-        if self._trainings > 1 and self._facts.are_followed:
+            if is_new:
+                self._session.begin_training(False)
+        if self._facts.are_followed:
+            # What was true of the training before is over.
             self._tensors.tell("trainings", self._trainings, always=True)
 
     def name_of(self, optimizer: torch.optim.Optimizer) -> str:
@@ -353,10 +362,7 @@ class Drivers:
             self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
         guarded("checkpoints", self._begin_between, optimizer)
         if self._trainings > 1:
-            self._facts.forget()
-        if self._trainings > 1 and self._facts.are_followed:
-            # Another training begins in the same process: what was true of the last one is over.
-            self._tensors.tell("trainings", self._trainings, always=True)
+            self._begin_training(is_new)
         self._hot.foreign_steps = 0
         self.rates = learning_rates(optimizer)
         self._arm()

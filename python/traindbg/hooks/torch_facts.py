@@ -125,6 +125,8 @@ class Facts:
         self._copies.forget()
         self._copy = None
         self.probes.forget()
+        self.sequences.forget()
+        self.hazards.forget()
         modes.clear()
         self.is_forgotten = False
         self._dropped = 0.0

@@ -121,6 +121,10 @@ class HazardObserver:
     """What the forward passes of one step after the other call. One per recording."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Another training begins."""
         self._looks = 0
         self.clear()
 

@@ -172,15 +172,20 @@ class Recording:
             say(f"what is captured stays as it is: {error}", is_error=True)
             return
         self._follow(self.session.plan())
-        if self.hot.first_backward and not self.hot.forward_seen:  # nothing of the step was missed
-            self._gradients.clear()
-            self.hot.due = self.session.due(_TRAIN)
-            self.by_hand.step_begins()
-            self.in_backward.step_begins()
-            self._arm()
-            guarded("forward", self.compilation.step_begins)
-            for watcher in self.watched.watchers:
-                guarded("forward", self.attachment.prepare, watcher)
+        self._look_at_this_step()
+
+    def _look_at_this_step(self) -> None:
+        """More may be due at the step under way; too late where something of it was missed."""
+        if not self.hot.first_backward or self.hot.forward_seen:
+            return
+        self._gradients.clear()
+        self.hot.due = self.session.due(_TRAIN)
+        self.by_hand.step_begins()
+        self.in_backward.step_begins()
+        self._arm()
+        guarded("forward", self.compilation.step_begins)
+        for watcher in self.watched.watchers:
+            guarded("forward", self.attachment.prepare, watcher)
 
     # Watchers.
 
@@ -203,10 +208,40 @@ class Recording:
         self._arm()
         if len(self.watched.watchers) == 1:
             guarded("description", self.drivers.describe, optimizer)
-        guarded("forward", self.attachment.prepare, watcher)
+        if not self.watched.is_retired(model):  # else it is found when it steps, after its pass
+            guarded("forward", self.attachment.prepare, watcher)
+        if self._begins_another(model):
+            guarded("training", self._begin_training)
         if self.hot.first_backward:
             guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
         return watcher
+
+    def _begins_another(self, model: torch.nn.Module) -> bool:
+        """Whether the training of `model` follows that of others; else it joins them."""
+        return self.hot.steps > 0 and not self.watched.is_retired(model)
+
+    def retire_for(self, model: torch.nn.Module) -> list[torch.optim.Optimizer]:
+        """The models that were trained before `model` are watched no more; their optimizers.
+
+        They may be kept, in a list or a variable. One that is trained again all the same, as in
+        two parts of which one began earlier, is watched again by whoever finds it, and stays.
+        """
+        if not self._begins_another(model):
+            return []
+        done = self.watched.optimizers()
+        for watcher in list(self.watched.watchers):
+            if watcher.is_found and watcher.model is not None and watcher.model is not model:
+                self.watched.retire(watcher)
+                guarded("training", self.drop, watcher)
+        return done
+
+    def _begin_training(self) -> None:
+        """Another model is to be trained: what was found out of the one before ends with it."""
+        self._evaluations.end()
+        self.session.begin_training(self._facts.are_followed)
+        self.drivers.began_at = self.hot.steps
+        rounds.clear()  # its loop may be the same, anew
+        self._look_at_this_step()
 
     def drop(self, watcher: Watcher) -> None:
         """Forgets a watcher; the recording stays open."""

@@ -688,6 +688,10 @@ class SequenceObserver:
     """What is seen of the sequences of one step after the other. One per recording."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Another training begins."""
         self._looks = 0
         self.clear()
 

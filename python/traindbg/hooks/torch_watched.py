@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+from torch.nn.parameter import is_lazy
+
 from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import Owner, Parameters, owned_in
 
@@ -12,6 +14,23 @@ if TYPE_CHECKING:
     import torch
 
     from traindbg.hooks.torch_watcher import Watcher
+
+
+Shapes = dict[str, tuple["torch.Size", "torch.dtype"]]
+
+
+def shapes_of(model: torch.nn.Module) -> Shapes:
+    """Shapes and element types of a model's parameters, by their names; of those that have one."""
+    return {
+        name: (parameter.shape, parameter.dtype)
+        for name, parameter in model.named_parameters()
+        if not is_lazy(parameter)
+    }
+
+
+def are_of_others(shapes: Shapes, known: Shapes) -> bool:
+    """Whether a name stands for something else in `known`: a run describes a tensor once."""
+    return any(known.get(name, shape) != shape for name, shape in shapes.items())
 
 
 class WatchedModels:
@@ -23,23 +42,43 @@ class WatchedModels:
             weakref.WeakKeyDictionary()
         )
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
+        # What the names of models begin with that were trained before, and are there yet.
+        self._retired: list[tuple[weakref.ref[torch.nn.Module], str]] = []
+        self._shapes: dict[str, Shapes] = {}  # of parameters, by such a prefix, since the beginning
 
     def prefix_of(self, model: torch.nn.Module) -> str:
         """What the names of a model's modules begin with, that of one to come included."""
         for watcher in self.watchers:
             if watcher.model is model:
                 return watcher.prefix
+        self._retired = [(done, prefix) for done, prefix in self._retired if done() is not None]
+        for done, prefix in self._retired:
+            if done() is model:
+                return prefix
         taken = {watcher.prefix for watcher in self.watchers}
+        taken.update(prefix for _, prefix in self._retired)
+        shapes = shapes_of(model)
         prefix, number = "", 1
-        while prefix in taken:
+        while prefix in taken or are_of_others(shapes, self._shapes.get(prefix, {})):
             prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
             number += 1
         return prefix
+
+    def is_retired(self, model: torch.nn.Module) -> bool:
+        """Whether it was trained before others, and is no longer watched for that."""
+        return any(done() is model for done, _ in self._retired)
+
+    def retire(self, watcher: Watcher) -> None:
+        """Its model is done: nothing is to be known of it but its name, should it come back."""
+        if watcher.model is not None and not self.is_retired(watcher.model):
+            self._retired.append((weakref.ref(watcher.model), watcher.prefix))
 
     def add(self, watcher: Watcher) -> None:
         """One more is watched."""
         self.watchers.append(watcher)
         self._owners = None
+        if watcher.model is not None:
+            self._shapes.setdefault(watcher.prefix, {}).update(shapes_of(watcher.model))
 
     def remove(self, watcher: Watcher) -> None:
         """It is watched no more."""

@@ -57,6 +57,7 @@ class Watcher:
         self._calls_outside = 0  # of a training pass, up to the last loss without gradients
         self._loss: weakref.ref[torch.nn.Module] | None = None  # a loss module of the user's
         self._loss_hook: torch.utils.hooks.RemovableHandle | None = None  # where it needs one
+        self.is_found = False  # by itself, of an optimizer: nobody asked for just this model
         self._compiled = False  # it runs as compiled code, in which hooks do not fire
         scripts = (isinstance(module, torch.jit.ScriptModule) for module in model.modules())
         self._has_scripts = any(scripts)

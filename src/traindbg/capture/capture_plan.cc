@@ -24,6 +24,8 @@ using model::StepIndex;
 using model::TensorInfo;
 using model::What;
 
+constexpr std::string_view kUser = "user";
+
 bool holds_in(const Requirement& requirement, Mode mode) noexcept {
     return requirement.mode == mode || requirement.mode == Mode::kGlobal;
 }
@@ -141,6 +143,16 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     return CapturePlan(std::move(config), std::move(patterns));
 }
 
+void CapturePlan::begin_training(StepIndex train, StepIndex eval) noexcept {
+    train_began_ = train;
+    eval_began_ = eval;
+}
+
+StepIndex CapturePlan::began(const Requirement& requirement, Mode mode) const noexcept {
+    if (requirement.asked_by == kUser) return 0;
+    return mode == Mode::kEval ? eval_began_ : train_began_;
+}
+
 [[gnu::hot]] void CapturePlan::begin_step(Mode mode, StepIndex step, std::int64_t now) noexcept {
     const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
     for (Timed& timed : timed_) timed.due_in &= ~bit;
@@ -152,7 +164,8 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     for (Timed& timed : timed_) {
         if ((timed.due_in & bit) != 0) continue;
         const Requirement& requirement = config_.requirements[timed.requirement];
-        if (!holds_in(requirement, mode) || !requirement.schedule.holds(step)) continue;
+        if (!holds_in(requirement, mode) || !requirement.schedule.holds(step, began(requirement, mode)))
+            continue;
         if (timed.last >= 0 &&
             static_cast<std::uint64_t>(now - timed.last) / 1'000'000 < requirement.every_ms)
             continue;
@@ -181,7 +194,7 @@ bool CapturePlan::is_due(std::size_t index, Mode mode, StepIndex step) const noe
 bool CapturePlan::is_due_unthinned(std::size_t index, Mode mode, StepIndex step) const noexcept {
     const Requirement& requirement = config_.requirements[index];
     if (!holds_in(requirement, mode)) return false;
-    if (requirement.is_due(step)) return true;
+    if (requirement.is_due(step, began(requirement, mode))) return true;
     if (requirement.every_ms == 0) return false;
     const auto timed = std::find_if(timed_.begin(), timed_.end(),
                                     [index](const Timed& each) { return each.requirement == index; });
@@ -213,7 +226,7 @@ RoleMask CapturePlan::eager_roles(Mode mode, StepIndex step) const noexcept {
     RoleMask mask = 0;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
         const Requirement& requirement = config_.requirements[i];
-        if (requirement.asked_by != "user" || requirement.what == What::kNothing || !is_due(i, mode, step))
+        if (requirement.asked_by != kUser || requirement.what == What::kNothing || !is_due(i, mode, step))
             continue;
         mask |= roles_of_[i];
         if (is_users_[i] && !is_forward_known_) mask |= kAllRoles & ~roles_seen_;
@@ -228,7 +241,8 @@ StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcep
         const Requirement& requirement = config_.requirements[i];
         if (requirement.what == What::kNothing || !holds_in(requirement, mode)) continue;
         if (!is_users_[i] && (roles_of_[i] & ~kScalars) == 0) continue;
-        if (const std::optional<StepIndex> next = model::next_due(requirement, from))
+        if (const std::optional<StepIndex> next =
+                model::next_due(requirement, from, began(requirement, mode)))
             first = std::min(first, *next);
     }
     return first;
@@ -268,6 +282,8 @@ void CapturePlan::take_over(const CapturePlan& before) noexcept {
     constexpr RoleMask kReturned = kForwardRoles & ~mask_of(Role::kInput);
     is_forward_known_ = before.is_forward_known_ && (before.roles_seen_ & kReturned) != 0;
     thinned_ = before.thinned_;
+    train_began_ = before.train_began_;
+    eval_began_ = before.eval_began_;
     roles_without_tensors_ = before.roles_without_tensors_;
     for (Timed& timed : timed_) {
         const Requirement& requirement = config_.requirements[timed.requirement];

@@ -50,6 +50,9 @@ class CapturePlan {
     // A step begins; what is due by time is due at it when enough has passed since the last such step.
     // `now`: nanoseconds of a clock that only goes forward.
     void begin_step(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
+    // Another training begins in the process with the steps under way, which are given: what rules want where
+    // a training begins is due again. What users ask for counts from the first step of all.
+    void begin_training(model::StepIndex train, model::StepIndex eval) noexcept;
     // The step under way has only now come to anything: what its beginning was too early for is due by time.
     void look_again(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
@@ -100,6 +103,9 @@ class CapturePlan {
     class Patterns;  // the collections' regular expressions, compiled
 
     CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
+    // The first step of the training under way, as the requirement counts.
+    [[nodiscard]] model::StepIndex began(const model::Requirement& requirement,
+                                         model::Mode mode) const noexcept;
     [[nodiscard]] bool is_due(std::size_t index, model::Mode mode, model::StepIndex step) const noexcept;
     [[nodiscard]] bool is_due_unthinned(std::size_t index, model::Mode mode,
                                         model::StepIndex step) const noexcept;
@@ -118,6 +124,7 @@ class CapturePlan {
     RoleMask roles_seen_ = 0;             // of all tensors noted
     RoleMask roles_without_tensors_ = 0;  // none came where they were due
     std::uint32_t thinned_ = 0;           // a set of bits (1 << Mode)
+    model::StepIndex train_began_ = 0, eval_began_ = 0;  // the first steps of the training under way
     bool is_forward_known_ = false;
     // Of those with a time.
     struct Timed {

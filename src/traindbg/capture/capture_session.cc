@@ -64,6 +64,10 @@ constexpr std::chrono::nanoseconds kLongestClose = std::chrono::hours(24);
 constexpr std::int64_t kNanosAhead = 100'000'000;
 constexpr StepIndex kMostStepsToAgree = 64;
 constexpr std::chrono::nanoseconds kPlanPatience = std::chrono::milliseconds(100);
+// Trainings whose beginnings are looked at closely; of others, those that are so many steps from the last
+// one.
+constexpr std::uint64_t kMostTrainingsLookedAt = 10;
+constexpr StepIndex kStepsOfALook = 500;
 // What the flight recorder gets where the run's own record took all of the time there was to close.
 constexpr std::int64_t kLeastFlightNanos = 200'000'000;
 
@@ -174,6 +178,26 @@ class CaptureSession::Impl {
     }
 
     void event(std::string_view kind, std::string_view json) { writer_->event(kind, json); }
+
+    void begin_training(bool of_another_model) {
+        const StepIndex now = train_.record.step;
+        ++trainings_looked_at_;
+        if (trainings_looked_at_ <= kMostTrainingsLookedAt || now - last_looked_at_ >= kStepsOfALook) {
+            plan_.begin_training(now, eval_.record.step);
+            last_looked_at_ = now;
+        }
+        if (!of_another_model) return;
+        if (!eval_.empty()) end(Mode::kEval);  // what was evaluated is of the one before
+        ++trainings_;
+        if (new_training_ == kNoTensor) {
+            model::TensorInfo info;
+            info.name = "loop/new_training";
+            info.role = Role::kLoop;
+            new_training_ = add_tensor(std::move(info));
+            if (new_training_ == kNoTensor) return;
+        }
+        train_is_of_new_ = eval_is_of_new_ = true;
+    }
 
     [[gnu::hot]] [[nodiscard]] RoleMask due(Mode mode) noexcept {
         const Current* current = find(mode);
@@ -359,6 +383,8 @@ class CaptureSession::Impl {
         const std::uint64_t step_nanos = last_end_ == 0 ? 0 : static_cast<std::uint64_t>(now - last_end_);
         if (mode == Mode::kTrain) last_step_nanos_ = static_cast<std::int64_t>(step_nanos);
         const bool has_any = !current.empty() || is_awaited;
+        if (has_any && std::exchange(mode == Mode::kEval ? eval_is_of_new_ : train_is_of_new_, false))
+            record.scalars.push_back({new_training_, static_cast<double>(trainings_)});
         const bool ends_flight_step = flight_ && mode == Mode::kTrain;
         if (has_any || ends_flight_step) {
             record.wall_nanos = base::wall_nanos();
@@ -845,10 +871,15 @@ class CaptureSession::Impl {
     // live.
     std::shared_ptr<ControlBlock> control_;
     Budget budget_;
-    std::uint64_t steps_due_ = 0;       // with anything that the budget could leave out
-    std::uint64_t steps_left_out_ = 0;  // of these
-    bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
-    bool is_overdrawn_ = false;         // the budget, at the end of the last step
+    std::uint64_t trainings_ = 1;            // of other models than the one before
+    std::uint64_t trainings_looked_at_ = 1;  // and of the same one
+    StepIndex last_looked_at_ = 0;           // where the last one began whose beginning was looked at closely
+    TensorId new_training_ = kNoTensor;
+    bool train_is_of_new_ = false, eval_is_of_new_ = false;  // the next step: it is to say so
+    std::uint64_t steps_due_ = 0;                            // with anything that the budget could leave out
+    std::uint64_t steps_left_out_ = 0;                       // of these
+    bool is_flight_left_out_ = false;  // at the TRAIN step under way, for the budget's sake
+    bool is_overdrawn_ = false;        // the budget, at the end of the last step
     bool thinning_was_told_ = false;
     std::uint32_t flight_copies_seen_ = 0;
     storage::CorrectionsAsked corrections_seen_;
@@ -1045,6 +1076,10 @@ void CaptureSession::observe_statistics(Mode mode, TensorId tensor, const model:
 
 void CaptureSession::capture_everything_for(std::uint64_t steps) noexcept {
     if (impl_->alive()) impl_->capture_everything_for(steps);
+}
+
+void CaptureSession::begin_training(bool of_another_model) noexcept {
+    guarded(*impl_, [&] { impl_->begin_training(of_another_model); });
 }
 
 void CaptureSession::add_cost(std::uint64_t nanos) noexcept {

@@ -99,6 +99,12 @@ class CaptureSession {
     // compiled.
     [[nodiscard]] base::Status ask_for(const model::CaptureConfig& config);
 
+    // Another training begins in this process with the TRAIN step under way: what rules look at where
+    // trainings begin is due again, in the first ten of them and in later ones where enough steps have
+    // passed. `of_another_model`: the next step to end, of each mode, says so in the number
+    // `loop/new_training`, which is 2 for the second one.
+    void begin_training(bool of_another_model) noexcept;
+
     // Roles due at the TRAIN step under way, or at the next EVAL step.
     [[nodiscard]] RoleMask due(model::Mode mode) noexcept;
     // Those for which a compiled model is to run uncompiled at that step (CapturePlan::eager_roles).

@@ -34,14 +34,24 @@ struct Active {
     std::unique_ptr<rules::Rule> of_all = {};  // the one object of a rule that sees all workers
 };
 
+// What a rule has looked at.
+struct Judged {
+    std::uint64_t steps = 0;
+    std::string why_not;
+};
+
 struct Worker {
     // As `Active`s; null once broken, and of a rule that sees all workers.
     std::vector<std::unique_ptr<rules::Rule>> rules;
     model::WorkerMeta meta;
     model::Mode mode = model::Mode::kTrain;                        // of the last step that was shown
     std::array<model::StepIndex, model::kModeCount> last_steps{};  // by mode
+    std::array<model::StepIndex, model::kModeCount> next_steps{};  // 0: none was shown
     std::int64_t wall_nanos = 0;                                   // when it was recorded
     bool trained = false;                                          // a TRAIN step was shown
+    double training = 1;                                           // which of the process's it is in
+    std::array<model::StepIndex, model::kModeCount> began{};       // its first steps, by mode
+    std::vector<std::uint64_t> judged_before;                      // as `rules`: steps of earlier trainings
 
     [[nodiscard]] model::StepIndex last_step(model::Mode of) const {
         return last_steps[static_cast<std::size_t>(of)];
@@ -73,17 +83,25 @@ class Engine::Impl {
 
     void on_step(const model::StepView& view) {
         Worker& worker = worker_of(view.worker);
+        const auto mode = static_cast<std::size_t>(view.mode());
+        if (const std::optional<double> number = new_training(view); number && *number > worker.training) {
+            begin_training(view.worker, worker, *number);
+            worker.began[mode] = view.step();
+        }
         worker.mode = view.mode();
-        worker.last_steps[static_cast<std::size_t>(view.mode())] = view.step();
+        worker.last_steps[mode] = view.step();
+        worker.next_steps[mode] = view.step() + 1;
         worker.wall_nanos = view.record->wall_nanos;
         worker.trained = worker.trained || view.mode() == model::Mode::kTrain;
         if (!(worker.meta == *view.meta)) worker.meta = *view.meta;
         ++steps_;
         phase_ = Phase::kStep;
-        const model::StepView shown = model::of_first_micro_batch(view, scratch_);
-        for (std::size_t i = 0; i < active_.size(); ++i)
+        model::StepView shown = model::of_first_micro_batch(view, scratch_);
+        for (std::size_t i = 0; i < active_.size(); ++i) {
+            shown.began = tells_trainings_apart(i) ? std::min(worker.began[mode], view.step()) : 0;
             ask(view.worker, worker, i,
                 [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(shown, sink); });
+        }
         if (!waiting_.empty()) let_fire(view.worker, worker);
     }
 
@@ -155,6 +173,7 @@ class Engine::Impl {
         }
         void take_back(model::Finding note) override {
             const bool is_of_all = engine_.active_[rule_].of_all != nullptr;
+            if (engine_.tells_trainings_apart(rule_)) count_in_run(note, worker_, model::Mode::kTrain);
             engine_.take_back(rule_, is_of_all ? note.worker : id_, note);
         }
 
@@ -172,6 +191,41 @@ class Engine::Impl {
                 place->second.rules.push_back(
                     active.entry->sees_all_workers ? nullptr : active.entry->make(active.parameters));
         return place->second;
+    }
+
+    // The number of the training that begins with a step.
+    static std::optional<double> new_training(const model::StepView& view) {
+        for (const model::ScalarSample& sample : view.record->scalars) {
+            const model::TensorInfo& info = view.info(sample.tensor);
+            if (info.role == model::Role::kLoop && info.name == "loop/new_training") return sample.value;
+        }
+        return std::nullopt;
+    }
+
+    // The one before is over: rules have their last word about it, and know nothing of the next one.
+    void begin_training(model::WorkerId id, Worker& worker, double number) {
+        phase_ = Phase::kEnd;
+        if (worker.trained) worker.mode = model::Mode::kTrain;
+        worker.judged_before.resize(active_.size());
+        for (std::size_t i = 0; i < active_.size(); ++i) {
+            if (!tells_trainings_apart(i)) continue;
+            ask(id, worker, i, [](rules::Rule& rule, rules::FindingSink& sink) { rule.on_end(sink); });
+            std::unique_ptr<rules::Rule>& object = worker.rules[i];
+            if (object == nullptr) continue;
+            worker.judged_before[i] += object->steps_judged();
+            object = active_[i].entry->make(active_[i].parameters);
+        }
+        const std::vector<Waiting> waiting = waiting_;
+        for (const Waiting& each : waiting)
+            if (each.worker == id && tells_trainings_apart(each.rule))
+                clear(each.rule, id, findings_[each.finding].key);
+        worker.began = worker.next_steps;
+        worker.training = number;
+    }
+
+    static void add_judged(Judged& judged, const rules::Rule& object) {
+        judged.steps += object.steps_judged();
+        if (judged.why_not.empty()) judged.why_not = object.why_not_judged();
     }
 
     // Every object of every rule, once.
@@ -236,6 +290,7 @@ class Engine::Impl {
         }
         model::Finding& known = findings_[number];
         const bool is_first = is_new || is_dropped(known);
+        if (tells_trainings_apart(rule)) count_in_run(finding, worker, is_first ? worker.mode : known.mode);
         // A finding counts in the steps of one mode, that in which it first fired.
         if (!is_of_all) {
             finding.mode = is_first ? worker.mode : known.mode;
@@ -277,6 +332,21 @@ class Engine::Impl {
             waiting_.push_back({number, rule, counted, whose.last_step(known.mode), whose.wall_nanos});
         }
         if (listener) listener(known);
+    }
+
+    [[nodiscard]] bool tells_trainings_apart(std::size_t rule) const {
+        return !active_[rule].entry->sees_all_workers && !active_[rule].entry->outlives_trainings;
+    }
+
+    // A rule counts the steps of the training that it is shown.
+    static void count_in_run(model::Finding& finding, const Worker& worker, model::Mode mode) {
+        const model::StepIndex began = worker.began[static_cast<std::size_t>(mode)];
+        if (__builtin_add_overflow(finding.first_step, began, &finding.first_step))
+            finding.first_step = UINT64_MAX;
+        if (worker.training <= 1) return;
+        finding.message += base::format(
+            " (Steps in this text are counted from step {}, where training {:.0f} of the process began.)",
+            worker.began[static_cast<std::size_t>(model::Mode::kTrain)], worker.training);
     }
 
     // Those whose fault has lasted by now, this step of the worker included: nobody cleared it.
@@ -337,13 +407,14 @@ class Engine::Impl {
             outcome.reason = active.broken;
             return outcome;
         }
-        const auto add = [&](const rules::Rule& object) {
-            outcome.steps_judged += object.steps_judged();
-            if (outcome.reason.empty()) outcome.reason = object.why_not_judged();
-        };
-        if (active.of_all != nullptr) add(*active.of_all);
-        else
-            for (const auto& [id, worker] : workers_) add(*worker.rules[rule]);
+        Judged judged;
+        if (active.of_all != nullptr) add_judged(judged, *active.of_all);
+        for (const auto& [id, worker] : workers_) {
+            if (worker.rules[rule] != nullptr) add_judged(judged, *worker.rules[rule]);
+            if (rule < worker.judged_before.size()) judged.steps += worker.judged_before[rule];
+        }
+        outcome.steps_judged = judged.steps;
+        outcome.reason = judged.why_not;
         const bool fired = std::any_of(findings_.begin(), findings_.end(), [&](const model::Finding& f) {
             return f.rule == outcome.rule && f.times > 0;
         });

@@ -517,6 +517,7 @@ Result<std::vector<rules::RuleEntry>> load_plugin(const std::string& path) {
         entry.wants_raw = std::any_of(needs->begin(), needs->end(),
                                       [](const auto& need) { return has(need.what, What::kRaw); });
         entry.origin = path;
+        entry.outlives_trainings = true;  // it is not told where another one begins
         entries.push_back(std::move(entry));
     }
     return entries;

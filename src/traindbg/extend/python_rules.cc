@@ -194,6 +194,7 @@ Result<std::vector<rules::RuleEntry>> load_python_rules(const std::string& sourc
             return std::make_unique<PythonRule>(shared, parameters);
         };
         entry.origin = source;
+        entry.outlives_trainings = true;  // it is not told where another one begins
         entries.push_back(std::move(entry));
     }
     return entries;

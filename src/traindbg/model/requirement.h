@@ -17,17 +17,21 @@
 
 namespace traindbg::model {
 
-// At which steps of its mode something is due.
+// At which steps of its mode something is due. Of what is asked for by rules `dense_until`, `start` and `end`
+// count from the first step of a training, of which there may be several in a process, one after the other:
+// `began` is its number. Intervals have the same steps in all of them.
 struct Schedule {
     std::uint64_t every = 1;         // 0: never by interval
     std::uint64_t dense_until = 0;   // and at every step below this one, where trainings go wrong most
     std::uint64_t start = 0;         // never before this step
     std::uint64_t end = UINT64_MAX;  // never at or after it
 
-    [[nodiscard]] bool holds(StepIndex step) const noexcept { return step >= start && step < end; }
-    [[nodiscard]] bool is_due(StepIndex step) const noexcept {
-        if (!holds(step)) return false;
-        return step < dense_until || (every != 0 && step % every == 0);
+    [[nodiscard]] bool holds(StepIndex step, StepIndex began = 0) const noexcept {
+        return step >= began && step - began >= start && step - began < end;
+    }
+    [[nodiscard]] bool is_due(StepIndex step, StepIndex began = 0) const noexcept {
+        if (!holds(step, began)) return false;
+        return step - began < dense_until || (every != 0 && step % every == 0);
     }
     friend bool operator==(const Schedule&, const Schedule&) = default;
 };
@@ -61,9 +65,9 @@ struct Requirement {
     std::uint64_t every_ms = 0;         // and when so long has passed since it was due last; 0: never by time
 
     // By step; whether it is by time, only a clock can tell.
-    [[nodiscard]] bool is_due(StepIndex step) const noexcept {
-        return schedule.is_due(step) ||
-               (schedule.holds(step) && std::binary_search(steps.begin(), steps.end(), step));
+    [[nodiscard]] bool is_due(StepIndex step, StepIndex began = 0) const noexcept {
+        return schedule.is_due(step, began) ||
+               (schedule.holds(step, began) && std::binary_search(steps.begin(), steps.end(), step));
     }
     friend bool operator==(const Requirement&, const Requirement&) = default;
 };

@@ -26,9 +26,13 @@ struct StepView {
     const StepRecord* record = nullptr;
     const TensorTable* tensors = nullptr;
     const WorkerMeta* meta = nullptr;  // never null; empty until the worker described itself
+    // Steps are counted from this one, the first one (of this mode) of the training that the step belongs to:
+    // a process may train several models, one after the other. 0 where nobody tells trainings apart.
+    StepIndex began = 0;
 
     [[nodiscard]] Mode mode() const noexcept { return record->mode; }
-    [[nodiscard]] StepIndex step() const noexcept { return record->step; }
+    [[nodiscard]] StepIndex step() const noexcept { return record->step - began; }
+    [[nodiscard]] StepIndex step_of_run() const noexcept { return record->step; }
     [[nodiscard]] const TensorInfo& info(TensorId id) const noexcept { return (*tensors)[id]; }
 };
 

@@ -93,8 +93,18 @@ const std::vector<RuleEntry>& builtin_rules() {
     return entries;
 }
 
+namespace {
+
+// Theirs know of one training in a run.
+std::vector<RuleEntry> as_one_training(std::vector<RuleEntry> entries) {
+    for (RuleEntry& entry : entries) entry.outlives_trainings = true;
+    return entries;
+}
+
+}  // namespace
+
 const std::vector<RuleEntry>& compatible_rules() {
-    static const std::vector<RuleEntry> entries = {
+    static const std::vector<RuleEntry> entries = as_one_training({
         compatible::all_zero(),                       //
         compatible::check_input_images(),             //
         compatible::class_imbalance(),                //
@@ -115,7 +125,7 @@ const std::vector<RuleEntry>& compatible_rules() {
         compatible::unchanged_tensor(),               //
         compatible::vanishing_gradient(),             //
         compatible::weight_update_ratio(),            //
-    };
+    });
     return entries;
 }
 

@@ -86,6 +86,8 @@ struct RuleEntry {
     // One object is shown the steps of all workers, in any order between them: it compares the ranks of a
     // training.
     bool sees_all_workers = false;
+    // One object is shown the trainings of a process one after the other. Else each has an object of its own.
+    bool outlives_trainings = false;
 };
 
 // All rules of ours, sorted by name: what is on by default.

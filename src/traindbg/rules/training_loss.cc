@@ -160,6 +160,7 @@ void TrainingLoss::add(double value, model::StepIndex step) {
         start_ = std::min(first_.front(), median(first_));
         top_ = *std::max_element(first_.begin(), first_.end());
     }
+    if (count_ == 0) first_step_ = step;
     if (count_ == 0 || value > highest_) {
         highest_ = value;
         highest_step_ = step;

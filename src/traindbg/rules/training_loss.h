@@ -53,6 +53,8 @@ class TrainingLoss {
     [[nodiscard]] bool has_vague_start() const;
     [[nodiscard]] double highest() const noexcept { return highest_; }  // over the whole run
     [[nodiscard]] model::StepIndex highest_step() const noexcept { return highest_step_; }
+    // How many steps after the first loss of the training.
+    [[nodiscard]] model::StepIndex steps_to_highest() const noexcept { return highest_step_ - first_step_; }
     [[nodiscard]] double level() const;  // median of the last ten
     [[nodiscard]] double noise() const;  // of single values, now
     [[nodiscard]] const Recent& recent() const noexcept { return recent_; }
@@ -104,7 +106,7 @@ class TrainingLoss {
     std::vector<double> first_;
     std::uint64_t count_ = 0;
     double start_ = 0, top_ = 0, highest_ = 0;
-    model::StepIndex highest_step_ = 0;
+    model::StepIndex first_step_ = 0, highest_step_ = 0;
     Recent recent_{64};
     Blocks blocks_;
 };

@@ -154,16 +154,44 @@ TEST(CapturePlan, TheNextStepNeededIsTheFirstOneDue) {
     };
     for (const Schedule& schedule : schedules) {
         const CapturePlan plan = plan_of({.requirements = {need("weights", schedule)}, .collections = {}});
+        CapturePlan of_second = plan_of({.requirements = {need("weights", schedule)}, .collections = {}});
+        of_second.begin_training(23, 0);
         for (model::StepIndex from = 0; from < 60; ++from) {
-            model::StepIndex want = UINT64_MAX;
-            for (model::StepIndex step = from; step < from + 200; ++step) {
-                if (!schedule.is_due(step)) continue;
-                want = step;
-                break;
+            for (const model::StepIndex began : {0U, 23U}) {
+                model::StepIndex want = UINT64_MAX;
+                for (model::StepIndex step = from; step < from + 200; ++step) {
+                    if (!schedule.is_due(step, began)) continue;
+                    want = step;
+                    break;
+                }
+                EXPECT_EQ((began == 0 ? plan : of_second).next_step_needed(Mode::kTrain, from), want)
+                    << schedule.every << " from " << from << " began " << began;
             }
-            EXPECT_EQ(plan.next_step_needed(Mode::kTrain, from), want) << schedule.every << " from " << from;
         }
     }
+}
+
+TEST(CapturePlan, WhereATrainingBeginsIsLookedAtAgainInALaterOne) {
+    Requirement of_user = need("weights", {.every = 0, .dense_until = 2});
+    of_user.asked_by = "user";
+    CapturePlan plan = plan_of(
+        {.requirements = {need("gradients", {.every = 10, .dense_until = 3, .end = 40}), of_user,
+                          need("losses", {.every = 0, .dense_until = 2}, What::kStatistics, Mode::kEval)},
+         .collections = {}});
+    plan.begin_training(95, 7);
+    const RoleMask gradient = mask_of(Role::kGradient);
+    for (const model::StepIndex step : {95U, 96U, 97U, 100U, 130U})
+        EXPECT_EQ(plan.due_roles(Mode::kTrain, step), gradient) << step;
+    for (const model::StepIndex step : {94U, 98U, 99U, 140U})  // 140: the 45th step of that training
+        EXPECT_EQ(plan.due_roles(Mode::kTrain, step), 0U) << step;
+    EXPECT_EQ(plan.due_roles(Mode::kEval, 6), 0U);
+    EXPECT_EQ(plan.due_roles(Mode::kEval, 8), mask_of(Role::kLoss));
+    EXPECT_EQ(plan.due_roles(Mode::kEval, 9), 0U);
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 98), 100U);
+
+    CapturePlan other = plan_of(plan.config());
+    other.take_over(plan);
+    EXPECT_EQ(other.due_roles(Mode::kTrain, 96), gradient);
 }
 
 TEST(CapturePlan, NamedStepsAreDueAndNoOthers) {

@@ -290,6 +290,60 @@ TEST(CaptureSession, EvalStepsLieBetweenTrainSteps) {
     EXPECT_EQ(run.steps[2].scalars[0].value, 1);
 }
 
+TEST(CaptureSession, WhereTheTrainingOfAnotherModelBeginsTheStepsOfBothModesSaySo) {
+    storage::MemoryFileSystem files;
+    auto session =
+        open("/run", {need("losses", 1), need("losses", 1, What::kStatistics, Mode::kEval)}, files);
+    const TensorId loss = session->register_tensor(tensor("loss", Role::kLoss));
+    const auto train = [&] {
+        session->observe_scalar(Mode::kTrain, loss, 1);
+        std::ignore = session->end_step();
+    };
+    const auto evaluate = [&] {
+        session->observe_scalar(Mode::kEval, loss, 2);
+        session->end_eval_step();
+    };
+    train();
+    session->begin_training(true);
+    session->end_eval_step();  // nothing was seen of it
+    evaluate();
+    evaluate();
+    train();
+    session->begin_training(false);  // of the same model: what is seen is no other's
+    train();
+    session->begin_training(true);
+    train();
+    session->close(10s);
+    const Recorded run = read_back("/run", files);
+    std::vector<std::string> told;
+    for (const StepRecord& step : run.steps) {
+        std::string words = step.mode == Mode::kEval ? "eval" : "train";
+        for (const model::ScalarSample& sample : step.scalars)
+            if (run.tensors[sample.tensor].name == "loop/new_training")
+                words += " " + std::to_string(static_cast<int>(sample.value));
+        told.push_back(words);
+    }
+    EXPECT_EQ(told, (std::vector<std::string>{"train", "eval 2", "eval", "train 2", "train", "train 3"}));
+    EXPECT_EQ(run.tensors[1].role, Role::kLoop);
+}
+
+TEST(CaptureSession, OfManyTrainingsNotAllBeginningsAreLookedAt) {
+    storage::MemoryFileSystem files;
+    Requirement first = need("weights", 0);
+    first.schedule.dense_until = 1;
+    auto session = open("/run", {first}, files);
+    std::ignore = session->register_tensor(tensor("weight", Role::kWeight));
+    int looked_at = 0;
+    for (int training = 0; training < 40; ++training) {
+        if (training > 0) session->begin_training(true);
+        looked_at += session->due(Mode::kTrain) != 0 ? 1 : 0;
+        for (int step = 0; step < 50; ++step) std::ignore = session->end_step();
+    }
+    // The first ten, and from then on one in 500 steps.
+    EXPECT_EQ(looked_at, 10 + (40 - 10) * 50 / 500);
+    session->close(10s);
+}
+
 TEST(CaptureSession, TheKindOfASampleFollowsTheRole) {
     storage::MemoryFileSystem files;
     auto session =

@@ -298,6 +298,90 @@ TEST(Engine, TheLastWordIsDatedInTrainSteps) {
     EXPECT_EQ(verdict.findings[0].step, 40U);
 }
 
+// Says at its end how many steps it was shown, and at which of the training it saw the first one.
+const model::RuleInfo kCounts = named("counts");
+class Counts final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        if (steps_.empty()) sink.fire(keyed("began " + std::to_string(step.step())));
+        steps_ += (step.mode() == model::Mode::kTrain ? " t" : " e") + std::to_string(step.step_of_run()) +
+                  "/" + std::to_string(step.step());
+    }
+    void on_end(rules::FindingSink& sink) override { sink.fire(keyed("saw" + steps_)); }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return steps_.empty() ? 0 : 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return {}; }
+
+  private:
+    std::string steps_;
+};
+
+TEST(Engine, EachTrainingOfAProcessIsJudgedByItself) {
+    const std::vector<rules::RuleEntry> entries = {
+        {&kCounts, &nothing, &make<Counts>},
+        {.info = &kAlways, .needs = &nothing, .make = &make<Counts>, .outlives_trainings = true},
+        {.info = &kOdd, .needs = &nothing, .make = &make<Counts>, .sees_all_workers = true}};
+    const auto engine = Engine::make({{"counts", {}}, {"always", {}}, {"odd", {}}}, entries);
+    ASSERT_TRUE(engine.is_ok());
+    model::TensorInfo info;
+    info.name = "loop/new_training";
+    info.role = model::Role::kLoop;
+    const model::TensorTable tensors = {info};
+    const model::WorkerMeta meta;
+    const auto step = [&](model::Mode mode, model::StepIndex number, double training = 0) {
+        model::StepRecord record;
+        record.mode = mode;
+        record.step = number;
+        if (training > 0) record.scalars.push_back({0, training});
+        (*engine)->on_step({0, &record, &tensors, &meta});
+    };
+    using model::Mode;
+    step(Mode::kTrain, 0);
+    step(Mode::kTrain, 1);
+    step(Mode::kEval, 0);
+    step(Mode::kEval, 1, 2);  // of the second training, which has made no step yet
+    step(Mode::kTrain, 2, 2);
+    step(Mode::kTrain, 3);
+    (*engine)->on_end();
+    const model::Verdict verdict = (*engine)->verdict();
+    std::vector<std::string> said;
+    for (const model::Finding& finding : verdict.findings)
+        if (finding.rule == "counts") said.push_back(finding.key + " @" + std::to_string(finding.step));
+    EXPECT_EQ(said,
+              (std::vector<std::string>{"began 0 @0", "saw t0/0 t1/1 e0/0 @1", "saw e1/0 t2/0 t3/1 @3"}));
+    for (const std::string rule : {"always", "odd"}) {
+        const auto whole = std::find_if(verdict.findings.begin(), verdict.findings.end(), [&](const auto& f) {
+            return f.rule == rule && f.key.starts_with("saw");
+        });
+        ASSERT_NE(whole, verdict.findings.end());
+        EXPECT_EQ(whole->key, "saw t0/0 t1/1 e0/0 e1/1 t2/2 t3/3") << rule;
+    }
+    EXPECT_EQ(verdict.outcomes[0].steps_judged, 2U);
+    EXPECT_EQ(verdict.outcomes[1].steps_judged, 1U);
+}
+
+TEST(Engine, WhatWasPendingWhenATrainingEndsIsDropped) {
+    const std::vector<rules::RuleEntry> entries = {{&kCounts, &nothing, &make<Counts>}};
+    const auto engine = Engine::make({{"counts", {{"hold", 5}}}}, entries);
+    ASSERT_TRUE(engine.is_ok());
+    model::TensorInfo info;
+    info.name = "loop/new_training";
+    info.role = model::Role::kLoop;
+    const model::TensorTable tensors = {info};
+    const model::WorkerMeta meta;
+    for (model::StepIndex number = 0; number < 12; ++number) {
+        model::StepRecord record;
+        record.step = number;
+        if (number == 3) record.scalars.push_back({0, 2});
+        (*engine)->on_step({0, &record, &tensors, &meta});
+    }
+    const model::Verdict verdict = (*engine)->verdict();
+    std::vector<std::string> said;
+    for (const model::Finding& finding : verdict.findings)
+        said.push_back(finding.key + " @" + std::to_string(finding.step));
+    // "began 0" of the first training had lasted for three steps of five; that of the second one lasts.
+    EXPECT_EQ(said, (std::vector<std::string>{"saw t0/0 t1/1 t2/2 @2", "began 0 @8"}));
+}
+
 TEST(Engine, EachWorkerHasItsOwnFinding) {
     const auto engine = Engine::make({{"odd", {}}}, table());
     ASSERT_TRUE(engine.is_ok());

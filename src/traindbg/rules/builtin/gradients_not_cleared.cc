@@ -82,7 +82,8 @@ class GradientsNotCleared final : public Rule {
                         [&](const auto& s) { return step.info(s.tensor).role == model::Role::kLoss; });
         // The first step of a training has nothing to clear.
         const bool judged =
-            step.step() > 0 && (found != nullptr || (backward && kSchedule.is_due(step.step())));
+            step.step() > 0 &&
+            (found != nullptr || (backward && kSchedule.is_due(step.step_of_run(), step.began)));
         if (judged) {
             ++judged_;
             const bool left_over = found != nullptr && !cleared_since &&

@@ -189,7 +189,7 @@ class LearningRateTooHigh final : public Rule {
     // The loss rose by the first updates, not by chance: of a fresh classifier, which guesses, it hardly
     // strays.
     [[nodiscard]] bool did_moves_harm() const {
-        if (after_moves_.size() < kFirstMoves || loss_.highest_step() > 12 || loss_.has_vague_start())
+        if (after_moves_.size() < kFirstMoves || loss_.steps_to_highest() > 12 || loss_.has_vague_start())
             return false;
         const double before = std::max(worst_start(), loss_.first()), highest = loss_.highest();
         if (median(after_moves_) <= before) return false;
@@ -231,7 +231,7 @@ class LearningRateTooHigh final : public Rule {
         const bool was_replaced = std::any_of(looks.begin(), looks.end(), [](const auto& look) {
             return look.step >= 1 && look.step <= 10 && look.typical > kReplaced;
         });
-        if (was_replaced && loss_.count() >= 3 * patience_ && loss_.highest_step() <= 12 &&
+        if (was_replaced && loss_.count() >= 3 * patience_ && loss_.steps_to_highest() <= 12 &&
             loss_.highest() > 1.1 * loss_.start() && level > 0.3 * start)
             return "wrecked";
         // Adam's first updates are of one size, the rate's, and go one way: a few of them replace as much.
@@ -250,7 +250,7 @@ class LearningRateTooHigh final : public Rule {
         // A first loss may be low by chance.
         const bool was_high = peak_ > far && peak_ - worst_start() > 4 * loss_.noise();
         const bool jumped = highest > far && (was_high || highest > 10 * far || surprise_ >= kSurprise ||
-                                              (loss_.highest_step() < 10 && highest > 2 * far));
+                                              (loss_.steps_to_highest() < 10 && highest > 2 * far));
         if (!jumped || loss_.count() < 2 * patience_ || loss_.has_vague_start()) return false;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;

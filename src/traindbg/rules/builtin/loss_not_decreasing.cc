@@ -161,7 +161,7 @@ class LossNotDecreasing final : public Rule {
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
     // plateau that a training is about to leave it grows long before the loss falls.
     void note_gradients(const model::StepView& step) {
-        if (step.mode() != model::Mode::kTrain || step.step() % kGradientsEvery != 0) return;
+        if (step.mode() != model::Mode::kTrain || step.step_of_run() % kGradientsEvery != 0) return;
         double sum = 0;
         std::size_t matrices = 0;
         for (const model::TensorSample& sample : step.record->tensors) {

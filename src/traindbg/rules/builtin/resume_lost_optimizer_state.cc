@@ -213,10 +213,13 @@ std::vector<model::Requirement> resume_lost_optimizer_state_needs(const Paramete
 }  // namespace
 
 RuleEntry builtin::resume_lost_optimizer_state() {
-    return {&kResumeLostOptimizerState, &resume_lost_optimizer_state_needs,
-            [](const Parameters& p) -> std::unique_ptr<Rule> {
+    // A training may be resumed by another model object.
+    return {.info = &kResumeLostOptimizerState,
+            .needs = &resume_lost_optimizer_state_needs,
+            .make = [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<ResumeLostOptimizerState>(p);
-            }};
+            },
+            .outlives_trainings = true};
 }
 
 }  // namespace traindbg::rules
