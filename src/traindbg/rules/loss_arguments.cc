@@ -36,6 +36,8 @@ double through(Squash squash, double value) {
         case Squash::kSigmoid: return 1 / (1 + std::exp(-value));
         case Squash::kTanh: return std::tanh(value);
         case Squash::kRelu: return std::max(value, 0.0);
+        case Squash::kSoftplus: return std::max(value, 0.0) + std::log1p(std::exp(-std::abs(value)));
+        case Squash::kExp: return std::exp(value);
     }
     return value;
 }
@@ -45,8 +47,8 @@ Squash squash_of(model::ActivationKind kind, std::string_view type) {
         case model::ActivationKind::kRelu: return type == "ReLU6" ? Squash::kNone : Squash::kRelu;
         case model::ActivationKind::kTanh: return Squash::kTanh;
         case model::ActivationKind::kSigmoid: return Squash::kSigmoid;
-        case model::ActivationKind::kNone:
-        case model::ActivationKind::kSmooth: return Squash::kNone;
+        case model::ActivationKind::kSmooth: return type == "Softplus" ? Squash::kSoftplus : Squash::kNone;
+        case model::ActivationKind::kNone: return Squash::kNone;
     }
     return Squash::kNone;
 }
@@ -124,6 +126,8 @@ std::string_view to_string(Squash squash) noexcept {
         case Squash::kSigmoid: return "sigmoid";
         case Squash::kTanh: return "tanh";
         case Squash::kRelu: return "ReLU";
+        case Squash::kSoftplus: return "softplus";
+        case Squash::kExp: return "exp";
     }
     return "none";
 }
@@ -132,7 +136,9 @@ Range range_of(Squash squash) noexcept {
     switch (squash) {
         case Squash::kSigmoid: return {0, 1};
         case Squash::kTanh: return {-1, 1};
-        case Squash::kRelu: return {0, INFINITY};
+        case Squash::kRelu:
+        case Squash::kSoftplus:
+        case Squash::kExp: return {0, INFINITY};
         case Squash::kNone: break;
     }
     return {-INFINITY, INFINITY};
@@ -166,7 +172,8 @@ Maker maker_of(const model::StepView& step, const LossCall& call) {
             sample.statistics.count != wanted.count || !is_usable(sample.statistics))
             continue;
         const model::Statistics& seen = sample.statistics;
-        for (const Squash squash : {Squash::kSigmoid, Squash::kTanh, Squash::kRelu}) {
+        for (const Squash squash :
+             {Squash::kSigmoid, Squash::kTanh, Squash::kRelu, Squash::kSoftplus, Squash::kExp}) {
             if (!is_near(through(squash, seen.min), wanted.min) ||
                 !is_near(through(squash, seen.max), wanted.max))
                 continue;

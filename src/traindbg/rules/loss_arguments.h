@@ -46,7 +46,7 @@ struct LossCall {
 [[nodiscard]] std::string_view function_of_loss(std::string_view tensor_name) noexcept;
 
 // The function that a prediction went through last.
-enum class Squash : std::uint8_t { kNone = 0, kSigmoid, kTanh, kRelu };
+enum class Squash : std::uint8_t { kNone = 0, kSigmoid, kTanh, kRelu, kSoftplus, kExp };
 [[nodiscard]] std::string_view to_string(Squash squash) noexcept;
 // What the values can be.
 struct Range {

@@ -9,6 +9,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -22,7 +23,11 @@ const model::RuleInfo kConstantFeature = {
         "in "
         "every row of the looked-at training batches, at least `rows` rows in all; and it is a table whose "
         "columns "
-        "are filled: at least half of the others are never 0. A note (info), as it may be meant.",
+        "are filled: at least half of the others are never 0. A note (info), as it may be meant; a warning "
+        "once `sure` rows have the one value, in a table of at most 40 features that is compared with "
+        "targets "
+        "by a loss function, of which at least three vary and not more than 60 % are constant, unless that "
+        "value is 1 in all of them.",
     .why =
         "A column that was filled with a default, joined wrongly or cut off by a filter is missing without a "
         "word. "
@@ -34,19 +39,22 @@ const model::RuleInfo kConstantFeature = {
         "codes, pixels), which are not judged, nor is the value that is the least one of three other columns "
         "(a background); a column without a finite value, which other rules tell of.",
     .cost =
-        "The extremes and zeros of each feature of the inputs, at the first 5 steps and then at every 50th.",
+        "The extremes and zeros of each feature of the inputs, at the first 20 steps and then at every 50th.",
     .original = "",
     .source = "scikit-learn documentation, sklearn.feature_selection.VarianceThreshold",
-    .severity = model::Severity::kInfo,
-    .parameters = {{"rows", "rows", 200, 10, 1e9, "rows that have to have the one value"}},
+    .severity = model::Severity::kWarning,
+    .parameters = {{"rows", "rows", 200, 10, 1e9, "rows that have to have the one value"},
+                   {"sure", "rows", 600, 10, 1e9, "so many, and it is a warning"}},
 };
 
 class ConstantFeature final : public Rule {
   public:
-    explicit ConstantFeature(const Parameters& parameters) : rows_(parameters.at("rows")) {}
+    explicit ConstantFeature(const Parameters& parameters)
+        : rows_(parameters.at("rows")), sure_(parameters.at("sure")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        loss_.observe(step);
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput || !is_float(info.dtype) || info.shape.size() != 2) continue;
@@ -129,7 +137,13 @@ class ConstantFeature final : public Rule {
         if (constant.size() > kMostNamed) which += base::format(" and {} more", constant.size() - kMostNamed);
         model::Finding finding;
         finding.key = info.name;
-        finding.severity = model::Severity::kInfo;
+        const bool is_bias =
+            std::all_of(constant.begin(), constant.end(), [&](std::size_t i) { return table.low[i] == 1; });
+        const bool is_sure =
+            table.rows >= sure_ && loss_.is_known_function() && !loss_.is_game() &&
+            table.low.size() <= kMostFeatures && others >= kFewestOthers && !is_bias &&
+            static_cast<double>(constant.size()) <= kMostConstant * static_cast<double>(table.low.size());
+        finding.severity = is_sure ? model::Severity::kWarning : model::Severity::kInfo;
         finding.tensor = info.name;
         finding.places = constant.size();
         finding.message = base::format(
@@ -144,18 +158,24 @@ class ConstantFeature final : public Rule {
     }
 
     static constexpr std::size_t kMostNamed = 5;
+    static constexpr std::size_t kMostFeatures = 40;  // of a table whose columns somebody thought of
+    static constexpr std::size_t kFewestOthers = 3;
+    static constexpr double kMostConstant = 0.6;  // of all
 
-    double rows_;
+    double rows_, sure_;
+    TrainingLoss loss_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Table> tables_;
 };
 
 std::vector<model::Requirement> constant_feature_needs(const Parameters&) {
-    return {{"inputs",
-             model::Mode::kTrain,
-             model::What::kChannels,
-             {.every = 50, .dense_until = 5},
-             kConstantFeature.name}};
+    std::vector<model::Requirement> all = loss_requirements(kConstantFeature.name);
+    all.push_back({"inputs",
+                   model::Mode::kTrain,
+                   model::What::kChannels,
+                   {.every = 50, .dense_until = 20},
+                   kConstantFeature.name});
+    return all;
 }
 
 }  // namespace

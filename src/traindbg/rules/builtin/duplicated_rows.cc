@@ -29,7 +29,9 @@ const model::RuleInfo kDuplicatedRows = {
         "functions are of a "
         "regression, `uneven` or more of the rows came before, one twenty times and more, and the different "
         "rows "
-        "have no more weight than a quarter as many that come equally often would have. Rows of which "
+        "have no more weight than a quarter as many that come equally often would have; or where all rows of "
+        "the data come equally often, three times or more, and no ConcatDataset has one data set several "
+        "times. Rows of which "
         "one half "
         "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
         "one value, a batch that is given once more, and steps in which the model is called several times.",
@@ -96,6 +98,7 @@ class DuplicatedRows final : public Rule {
         if (are_copies)
             key = contradict(step)                                ? "contradicting"
                   : is_uneven(step, again->value / looked->value) ? "uneven"
+                  : is_whole(step, looked->value, of->value)      ? "whole"
                                                                   : "copies";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
@@ -142,13 +145,20 @@ class DuplicatedRows final : public Rule {
                effective < kFew * distinct && number(step, "pass_rows_half_again") <= 0.1 * distinct;
     }
 
+    // One part of the data takes the place of all: a loop over files, or an index, that stands still.
+    [[nodiscard]] bool is_whole(const model::StepView& step, double looked, double of) const {
+        const double most = number(step, "pass_rows_most"), distinct = number(step, "pass_rows_distinct");
+        return !is_discrete_ && most >= kWholeTimes && looked >= 0.99 * of && distinct >= kWholeRows &&
+               std::abs(most * distinct - looked) <= 0.02 * looked;
+    }
+
     void fire(const model::StepView& step, double looked, double of, double again, double share,
               FindingSink& sink) const {
         const bool is_contradiction = firing_ == "contradicting";
         model::Finding finding;
         finding.key = firing_;
-        const bool is_uneven = firing_ == "uneven";
-        finding.severity = is_contradiction || is_uneven ? model::Severity::kWarning : model::Severity::kInfo;
+        const bool is_uneven = firing_ == "uneven", is_whole = firing_ == "whole";
+        finding.severity = firing_ == "copies" ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = static_cast<model::StepIndex>(number(step, "pass_row_again_step"));
         finding.tensor = "input/0";
         finding.message = base::format(
@@ -167,6 +177,12 @@ class DuplicatedRows final : public Rule {
                 "equally often.",
                 number(step, "pass_rows_most"), number(step, "pass_rows_distinct"),
                 number(step, "pass_rows_effective"));
+        if (is_whole)
+            finding.message += base::format(
+                " Each of the {:.0f} different ones came {:.0f} times: the data is one part of it, taken "
+                "again "
+                "and again.",
+                number(step, "pass_rows_distinct"), number(step, "pass_rows_most"));
         const double labelled = number(step, "pass_rows_labelled");
         const double contradicting = number(step, "pass_rows_contradicting");
         if (contradicting > 0) {
@@ -185,6 +201,10 @@ class DuplicatedRows final : public Rule {
                   "not "
                   "unique, or what was sent or logged again, multiplies some rows. Where each row stands for "
                   "as many cases, give the loss their number as a weight."
+            : is_whole
+                ? "Look at the loop that puts the data together: a file name, shard or index in it that does "
+                  "not change. Where the data is repeated on purpose, to make a pass longer, say so by more "
+                  "passes or by a ConcatDataset of the one data set."
                 : "Nothing, if rows are copied on purpose, as to balance classes; else drop_duplicates(), "
                   "before the data is split.";
         finding.evidence.push_back(
@@ -198,6 +218,7 @@ class DuplicatedRows final : public Rule {
     }
 
     static constexpr double kMostTimes = 20, kFew = 0.25;
+    static constexpr double kWholeTimes = 3, kWholeRows = 30;
 
     double share_, rows_, labelled_, contradicting_, uneven_;
     std::uint64_t judged_ = 0;

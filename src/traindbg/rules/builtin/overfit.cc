@@ -33,7 +33,10 @@ const model::RuleInfo kOverfit = {
         "more "
         "than `give_back` of what had been learned (from the first result, or the training's start, to the "
         "best), by "
-        "more than 10 %, and by three times the noise between evaluations, while the training loss of the "
+        "more than 10 %, and by three times the noise between evaluations (or by half of `give_back`, by "
+        "more "
+        "than 30 %, and in eight evaluations and more that rise without a turn, Mann-Kendall z > 3.5), while "
+        "the training loss of the "
         "same "
         "function is below what it was at the best one by two standard errors and both are below where the "
         "training began. It also "
@@ -176,8 +179,12 @@ class Overfit final : public Rule {
         if (last_.size() > patience_) {
             // What leaves the window of the last ones may be the best so far.
             const Result& old = last_.front();
-            if (!has_best_ || old.loss < best_.loss) best_ = old;
+            if (!has_best_ || old.loss < best_.loss) {
+                best_ = old;
+                since_best_ = patience_ - 1;
+            }
             has_best_ = true;
+            ++since_best_;
             last_.erase(last_.begin());
         }
         if (results_ == 1) first_ = now.loss;
@@ -224,8 +231,13 @@ class Overfit final : public Rule {
         const double noise = noise_of(series_.values());
         // Neither loss ever got below where the training began: it did not learn, so it did not overfit.
         if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
-        return risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss) &&
-               risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
+        // Less of all that was learned, where it is much beside the best and is lost without a turn.
+        const bool is_steady = risen > 0.5 * give_back_ * std::max(learned, 0.0) &&
+                               risen > kSteadyRise * std::abs(best_.loss) && since_best_ >= kSteadyCount &&
+                               trend_z(series_.last(std::min(since_best_, kSeries))) > kSteadyTrend;
+        const bool is_much =
+            risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss);
+        return (is_much || is_steady) && risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
                best_.train - train > 2 * std::sqrt(variance);
     }
     // The training data is learned, and nothing of it holds for any other data.
@@ -335,6 +347,8 @@ class Overfit final : public Rule {
     static constexpr const char* kMemorising = "memorising";
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
     static constexpr std::size_t kMostPlaces = 4096;
+    static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
+    static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
     std::size_t patience_;
     double give_back_;
     std::string function_;
@@ -352,7 +366,8 @@ class Overfit final : public Rule {
     std::vector<bool> is_of_training_;  // by the place of a batch in an evaluation
     bool are_others_ = false;           // than in the evaluation before
     bool is_parted_ = false;            // the last evaluation was of both
-    Recent series_{32};
+    std::size_t since_best_ = 0;        // results
+    Recent series_{kSeries};
 };
 
 std::vector<model::Requirement> overfit_needs(const Parameters&) {

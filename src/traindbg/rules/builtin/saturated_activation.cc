@@ -43,11 +43,11 @@ const model::RuleInfo kSaturatedActivation = {
         "steps, below a fifth of it or three times the share by "
         "which "
         "labels of nearest inputs differ, whichever is more. Where nine in ten of its values were, and "
-        "weights come before it, the loss "
-        "of a regression, after 200 steps, has to be below a fifth of what a constant gives, or to fall "
-        "still, or not to be known to be above what targets of nearest inputs differ by. Of the model's own "
-        "output something else is "
-        "asked, and only where the loss "
+        "weights come before it that would have to learn, it is a warning, however the training goes: what "
+        "comes after it learns from what these were drawn as. Of the model's own output the same is said "
+        "only of a regression with other weights behind it whose loss, after 200 steps, is above a fifth of "
+        "what a constant gives, falls no more, and is known to be above what targets of nearest inputs "
+        "differ by; and something else is asked, and only where the loss "
         "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
         "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
         "start; before that it was still falling (over the second half of the steps until then, by 1.5 times "
@@ -256,14 +256,17 @@ class SaturatedActivation final : public Rule {
                    gains_.contains(other.layer);
         });
     }
-    // Nearly all values from the first step on, with weights before it that would have to learn; and of a
-    // regression, after 200 steps, more than a fifth of what a constant leaves is left, and gets no less,
-    // although the targets of nearest inputs differ by far less than that: it is no noise.
+    // Nearly all values from the first step on, with weights before it that would have to learn: what comes
+    // after it learns from what these were drawn as.
+    [[nodiscard]] bool is_dead_end(const model::StepView& step, const Place& place) const {
+        return place.second.first_share >= kNearlyAll && place.second.lowest() >= kNearlyAll &&
+               is_after_weights(step, step.info(place.first));
+    }
+    // The same; and of a regression, after 200 steps, more than a fifth of what a constant leaves is left,
+    // and gets no less, although the targets of nearest inputs differ by far less than that: it is no noise.
     [[nodiscard]] bool is_held_back(const model::StepView& step, const Place& place) const {
-        const Layer& layer = place.second;
-        if (layer.first_share < kNearlyAll || layer.lowest() < kNearlyAll || loss_.count() < 200 ||
-            !is_regression(guessing_.function()) || !(guessing_.share().value_or(0) > kLeft) ||
-            !is_after_weights(step, step.info(place.first)))
+        if (!is_dead_end(step, place) || loss_.count() < 200 || !is_regression(guessing_.function()) ||
+            !(guessing_.share().value_or(0) > kLeft))
             return false;
         const std::optional<double> unlike = neighbours_.unlike();
         if (!unlike || *unlike > kTold * *guessing_.share()) return false;
@@ -398,7 +401,7 @@ class SaturatedActivation final : public Rule {
         // Saturated before it learned anything, it has to show more than that the loss fell a little.
         const bool from_start = worst != nullptr && worst->second.first_share >= share_;
         const bool learns =
-            from_start ? has_come_far(from_first) && !is_behind_inputs() && !is_held_back(step, *worst)
+            from_start ? has_come_far(from_first) && !is_behind_inputs() && !is_dead_end(step, *worst)
                        : loss_.has_learned();
         const char* key = worst == nullptr ? "" : learns ? "flat_learning" : "flat";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);

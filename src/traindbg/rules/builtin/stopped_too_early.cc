@@ -41,7 +41,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
         "better: each was better than the one before, although as many as the patience were counted as no "
         "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
-        "than a quarter of the first loss left, 2 % while the learning rate rises to its height), but by "
+        "than a quarter of the first loss left, 30 % with less than a tenth, 2 % while the learning rate "
+        "rises to its height), but by "
         "less "
         "than the early stopping's min_delta; or as many "
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
@@ -233,8 +234,12 @@ class StoppedTooEarly final : public Rule {
         const double least = rates_.is_known() && rates_.is_warming_up(last_) ? 0.02
                              : left > 0.25                                    ? 0.08
                                                                               : 0.15;
-        const bool is_much = left > 0.1 && fall > least;
-        if (left_.wants_lower() && left_.gain() > 0 && stops_after(patience, left_.gain()) == count &&
+        const bool is_much = (left > 0.1 && fall > least) || (left > kLittleLeft && fall > kMuchWhileWaiting);
+        // Where it is not known, that it ended the loop says that it is no less than all of this fall.
+        const double gain = left_.gain() >= 0 || patience >= values.size()
+                                ? left_.gain()
+                                : 1.001 * (values[values.size() - 1 - patience] - last);
+        if (left_.wants_lower() && gain > 0 && stops_after(patience, gain) == count &&
             in_a_row >= std::min(patience, kEvaluations) && step > 0.01 && is_much)
             return {"left", got_better};
         if (left_.wants_lower() && left_.gain() == 0 && patience > 2 &&
@@ -386,6 +391,8 @@ class StoppedTooEarly final : public Rule {
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
     static constexpr double kMuchLeft = 0.4;  // of the first loss
+    // Of the first loss what is little, and a fall that is worth waiting for all the same.
+    static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 

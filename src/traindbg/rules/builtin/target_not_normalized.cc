@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -32,7 +34,9 @@ const model::RuleInfo kTargetNotNormalized = {
         "and a sixth of all to come down to the loss of a constant, is above 40 % of that, and still falls. "
         "At once, "
         "where "
-        "the loss is not finite or a thousand times its start and the targets are larger than 30.",
+        "the loss is not finite or a thousand times its start and the targets are larger than 30; and where "
+        "the targets are a table of two to 16 columns of which one reaches 30 times as far as another that "
+        "is no constant (of the first 100 rows): the loss adds them up as they are.",
     .why =
         "The last layer begins near zero and has to carry all of the targets' size: its bias creeps up by "
         "steps "
@@ -49,7 +53,9 @@ const model::RuleInfo kTargetNotNormalized = {
         "the targets of such a term are often made by a model.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
-        "then at every 50th, and over what the modules return at the first 5 and every 50th.",
+        "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
+        "each column "
+        "of the targets with the former.",
     .original = "",
     .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
     .severity = model::Severity::kWarning,
@@ -81,6 +87,7 @@ class TargetNotNormalized final : public Rule {
             if (maker.tensor != nullptr) last_layer_ = maker.tensor->module;
         }
         if (judged_ == 0 || !is_regression(guessing_.function()) || is_one_of_several(step)) return;
+        look_at_columns(step, sink);
         ++count_;
         step_ = step.step();
         for (const model::ScalarSample& sample : step.record->scalars) {
@@ -119,6 +126,62 @@ class TargetNotNormalized final : public Rule {
                 info.role == model::Role::kLoss ? function_of_loss(info.name) : std::string_view();
             return !function.empty() && function != guessing_.function();
         });
+    }
+
+    // Targets of several columns, which one loss adds up as they are.
+    void look_at_columns(const model::StepView& step, FindingSink& sink) {
+        if (guessing_.loss().is_game()) return;
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const std::size_t columns = sample.channels.channels();
+            if (info.role != model::Role::kLabel || info.shape.size() != 2 || columns < 2 ||
+                columns > kMostColumns || info.name != base::format("label/{}", guessing_.function()))
+                continue;
+            column_low_.resize(columns, std::numeric_limits<float>::infinity());
+            column_high_.resize(columns, -std::numeric_limits<float>::infinity());
+            column_rows_ += static_cast<double>(info.shape[0]);
+            for (std::size_t i = 0; i < columns && column_low_.size() == columns; ++i) {
+                column_low_[i] = std::min(column_low_[i], sample.channels.min[i]);
+                column_high_[i] = std::max(column_high_[i], sample.channels.max[i]);
+            }
+        }
+        if (column_rows_ < kColumnRows || are_columns_told_) return;
+        std::size_t widest = 0, narrowest = column_low_.size();
+        const auto range = [&](std::size_t i) {
+            return static_cast<double>(column_high_[i]) - static_cast<double>(column_low_[i]);
+        };
+        for (std::size_t i = 0; i < column_low_.size(); ++i) {
+            if (range(i) > range(widest)) widest = i;
+            if (range(i) > 0 && (narrowest == column_low_.size() || range(i) < range(narrowest)))
+                narrowest = i;
+        }
+        if (narrowest == column_low_.size() || !(range(widest) > kColumnRatio * range(narrowest))) return;
+        are_columns_told_ = true;
+        fire_columns(widest, range(widest), narrowest, range(narrowest), sink);
+    }
+    void fire_columns(std::size_t widest, double wide, std::size_t narrowest, double narrow,
+                      FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "columns";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = loss_;
+        finding.layer = last_layer_;
+        finding.message = base::format(
+            "The targets of {} have {} columns of very different sizes, which it adds up as they are: column "
+            "{} "
+            "reaches from {} to {}, column {} from {} to {}, {:.0f} times as far. The loss hardly depends on "
+            "column {}.",
+            guessing_.function(), column_low_.size(), widest, human_number(column_low_[widest]),
+            human_number(column_high_[widest]), narrowest, human_number(column_low_[narrowest]),
+            human_number(column_high_[narrowest]), wide / narrow, narrowest);
+        finding.fix =
+            "Standardise each column of the targets: (y - y.mean(0)) / y.std(0) of the training part, and "
+            "undo "
+            "it in predictions; or weight the columns' losses.";
+        finding.evidence.push_back({"range of the widest column", wide, "of the narrowest", narrow});
+        finding.plots = {{loss_, "value"}};
+        sink.fire(std::move(finding));
     }
 
     void judge(std::uint64_t steps, FindingSink& sink) {
@@ -189,6 +252,12 @@ class TargetNotNormalized final : public Rule {
     std::string prediction_, loss_, last_layer_;
     model::Statistics predicted_;
     Guessing guessing_;
+    std::vector<float> column_low_, column_high_;  // of the targets
+    double column_rows_ = 0;
+    bool are_columns_told_ = false;
+
+    static constexpr std::size_t kMostColumns = 16;  // numbers of different meanings, and no image
+    static constexpr double kColumnRows = 100, kColumnRatio = 30;
 };
 
 std::vector<model::Requirement> target_not_normalized_needs(const Parameters&) {
@@ -197,6 +266,11 @@ std::vector<model::Requirement> target_not_normalized_needs(const Parameters&) {
         all.push_back(std::move(more));
     for (model::Requirement& more : maker_requirements(kTargetNotNormalized.name))
         all.push_back(std::move(more));
+    all.push_back({"labels",
+                   model::Mode::kTrain,
+                   model::What::kChannels,
+                   {.every = 50, .dense_until = 10},
+                   kTargetNotNormalized.name});
     return all;
 }
 
