@@ -13,6 +13,7 @@ default rules.
     python benchmarks/python/diagnosis.py --seeds 0 --again runs     # ... and judges it again
     python benchmarks/python/diagnosis.py --resume outcomes.jsonl    # goes on after an interruption
     python benchmarks/python/diagnosis.py --gallery ~/mine           # programs of your own
+    python benchmarks/python/diagnosis.py --second                   # after another training
     python benchmarks/python/diagnosis.py --original                 # by SageMaker Debugger's rules
     python benchmarks/python/diagnosis.py --beside                   # by ours and by these
     python benchmarks/python/diagnosis.py --beside --write           # and into RESULTS.md
@@ -167,6 +168,12 @@ def parser_of_options() -> argparse.ArgumentParser:
         help="record all trainings with --probe, not only those of programs that say PROBE = True",
     )
     parser.add_argument(
+        "--second",
+        action="store_true",
+        help="let each training be the second one of its process: the program without its fault, "
+        "and with another seed, runs before it",
+    )
+    parser.add_argument(
         "--verbose", action="store_true", help="print the findings of each training"
     )
     parser.add_argument("--list", action="store_true", help="print the programs and run nothing")
@@ -181,6 +188,8 @@ def refuse_contradictions(options: argparse.Namespace) -> None:
         raise MeasureError("--again takes runs that are there: neither --keep nor --resume")
     if options.keep and options.resume:
         raise MeasureError("--keep needs each training to run: not with --resume")
+    if options.write == results.RESULTS and options.second:
+        raise MeasureError(f"{results.RESULTS.name} tells of first trainings: --second is no part")
     if options.write == results.RESULTS and (options.only or options.gallery != GALLERY):
         raise MeasureError(
             f"{results.RESULTS.name} tells of the whole gallery: give --write FILE, a copy of it, "
@@ -231,9 +240,16 @@ def outcomes_of(tasks: list[Task], options: argparse.Namespace) -> list[Outcome]
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=False)
     import_once()
-    made = made_with(options.limit, options.probe)
+    made = made_with(options.limit, options.probe, options.second)
     journal = Journal(options.resume, made) if options.resume else None
-    return run_all(tasks, options.jobs, options.limit, keep=options.keep, journal=journal)
+    return run_all(
+        tasks,
+        options.jobs,
+        options.limit,
+        keep=options.keep,
+        journal=journal,
+        is_second=options.second,
+    )
 
 
 def run(options: argparse.Namespace) -> int:

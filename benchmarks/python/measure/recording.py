@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 ORIGINAL_EVERY = 10  # steps
+SECOND_SEED = 7  # beside the seed of the training that comes after it
 
 
 def import_once() -> None:
@@ -86,7 +87,7 @@ def check_of(rules: str) -> list[str]:
     return [program_of_traindbg(), "check", "--json", *chosen]
 
 
-def made_with(limit: int, probe: bool = False) -> str:
+def made_with(limit: int, probe: bool = False, is_second: bool = False) -> str:
     """Names what records and what judges: other files give other outcomes."""
     import torch
 
@@ -100,6 +101,7 @@ def made_with(limit: int, probe: bool = False) -> str:
         str(limit),
         str(ORIGINAL_EVERY),
         *(["probe"] if probe else []),
+        *(["second"] if is_second else []),
     )
 
 
@@ -111,8 +113,11 @@ def directory_of(task: Task, root: Path) -> Path:
     return root / f"{task.program.name.replace('/', '-')}-{task.form}-{task.seed}{mark}"
 
 
-def train(task: Task, run_dir: Path, plan: str) -> None:
-    """In a child: runs the script as `traindbg run` would, and returns when it is recorded."""
+def train(task: Task, run_dir: Path, plan: str, is_second: bool) -> None:
+    """In a child: runs the script as `traindbg run` would, and returns when it is recorded.
+
+    `is_second`: the same program runs before it without its fault, with another seed.
+    """
     import types
 
     from traindbg import _autostart
@@ -127,18 +132,25 @@ def train(task: Task, run_dir: Path, plan: str) -> None:
     _autostart.install()
     script = str(task.program.path)
     flags = [] if task.is_faulty or not task.program.kind else ["--healthy"]
-    sys.argv = [script, *flags, "--seed", str(task.seed)]
+    calls = [[script, *flags, "--seed", str(task.seed)]]
+    if is_second:
+        healthy = ["--healthy"] if task.program.kind else []
+        calls.insert(0, [script, *healthy, "--seed", str(task.seed + SECOND_SEED)])
     sys.path.insert(0, str(task.program.path.parent))
     main = types.ModuleType("__main__")  # as in a process of its own, it is there to the end
     main.__file__ = script
     sys.modules["__main__"] = main
     try:
-        exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), vars(main))
+        for argv in calls:
+            sys.argv = argv
+            exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), vars(main))
     finally:
         hook._at_exit()
 
 
-def start(task: Task, directory: Path, limit: int, check: list[str], plan: str) -> int:
+def start(
+    task: Task, directory: Path, limit: int, check: list[str], plan: str, is_second: bool
+) -> int:
     """Forks a child that trains, judges, and leaves all in `directory`; returns its id."""
     directory.mkdir(parents=True)
     sys.stdout.flush()
@@ -154,7 +166,7 @@ def start(task: Task, directory: Path, limit: int, check: list[str], plan: str) 
         os.dup2(output, 1)
         os.dup2(output, 2)
         try:
-            train(task, directory / "run", plan)
+            train(task, directory / "run", plan, is_second)
             code = 0
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
@@ -281,6 +293,7 @@ def run_all(
     *,
     keep: Path | None = None,
     journal: Journal | None = None,
+    is_second: bool = False,
 ) -> list[Outcome]:
     """Runs the trainings, at most `jobs` at a time; in the order of `tasks`. Progress on stderr.
 
@@ -297,7 +310,8 @@ def run_all(
             file=sys.stderr,
         )
     with tempfile.TemporaryDirectory(prefix="traindbg-diagnosis-") as temporary:
-        each = run_each(missing, jobs, limit, keep or Path(temporary), is_kept=bool(keep))
+        root = keep or Path(temporary)
+        each = run_each(missing, jobs, limit, root, is_kept=bool(keep), is_second=is_second)
         with contextlib.closing(each):  # ends the children before their folder goes
             for done in each:
                 outcomes[done.task] = done
@@ -307,7 +321,7 @@ def run_all(
 
 
 def run_each(
-    tasks: list[Task], jobs: int, limit: int, root: Path, *, is_kept: bool
+    tasks: list[Task], jobs: int, limit: int, root: Path, *, is_kept: bool, is_second: bool
 ) -> Generator[Outcome]:
     """Each outcome when its training has ended."""
     rules = {task.rules for task in tasks}
@@ -321,7 +335,8 @@ def run_each(
             while waiting and len(running) < jobs:
                 task = waiting.pop()
                 directory = directory_of(task, root)
-                child = start(task, directory, limit, checks[task.rules], plan_of(task))
+                check = checks[task.rules]
+                child = start(task, directory, limit, check, plan_of(task), is_second)
                 running[child] = (task, directory, time.monotonic())
             child, status = os.wait()
             if child not in running:

@@ -42,12 +42,18 @@ double through(Squash squash, double value) {
     return value;
 }
 
-Squash squash_of(model::ActivationKind kind, std::string_view type) {
-    switch (kind) {
-        case model::ActivationKind::kRelu: return type == "ReLU6" ? Squash::kNone : Squash::kRelu;
+// Of a module by its type, of a function by the end of its name: "activation/model.softplus#2".
+bool is_softplus(const model::TensorInfo& info) {
+    const std::string_view name = std::string_view(info.name).substr(0, info.name.find('#'));
+    return info.module_type == "Softplus" || name.ends_with(".softplus");
+}
+
+Squash squash_of(const model::TensorInfo& info) {
+    switch (info.activation) {
+        case model::ActivationKind::kRelu: return info.module_type == "ReLU6" ? Squash::kNone : Squash::kRelu;
         case model::ActivationKind::kTanh: return Squash::kTanh;
         case model::ActivationKind::kSigmoid: return Squash::kSigmoid;
-        case model::ActivationKind::kSmooth: return type == "Softplus" ? Squash::kSoftplus : Squash::kNone;
+        case model::ActivationKind::kSmooth: return is_softplus(info) ? Squash::kSoftplus : Squash::kNone;
         case model::ActivationKind::kNone: return Squash::kNone;
     }
     return Squash::kNone;
@@ -159,7 +165,7 @@ Maker maker_of(const model::StepView& step, const LossCall& call) {
         const model::Statistics& seen = sample.statistics;
         if (is_near(seen.min, wanted.min) && is_near(seen.max, wanted.max) &&
             is_near(seen.mean, wanted.mean) && is_near(seen.std, wanted.std)) {
-            const Squash squash = squash_of(info.activation, info.module_type);
+            const Squash squash = squash_of(info);
             // What an activation function made is told from what it was made of by the function.
             if (is_better(info) || (best.squash == Squash::kNone && squash != Squash::kNone))
                 best = {&info, squash};

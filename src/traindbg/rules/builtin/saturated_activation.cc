@@ -42,7 +42,8 @@ const model::RuleInfo kSaturatedActivation = {
         "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
         "steps, below a fifth of it or three times the share by "
         "which "
-        "labels of nearest inputs differ, whichever is more. Where nine in ten of its values were, and "
+        "labels of nearest inputs differ, whichever is more. Where three quarters of its values were, nine "
+        "in ten are now, and "
         "weights come before it that would have to learn, it is a warning, however the training goes: what "
         "comes after it learns from what these were drawn as. Of the model's own output the same is said "
         "only of a regression with other weights behind it whose loss, after 200 steps, is above a fifth of "
@@ -140,7 +141,7 @@ class SaturatedActivation final : public Rule {
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
     // Of a layer that keeps a regression from what it could learn.
-    static constexpr double kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
+    static constexpr double kMostAtFirst = 0.75, kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
     // Of what is left: where targets of nearest inputs differ by more, it may well be noise.
     static constexpr double kTold = 0.6;
     // Of an output that the loss compares by way of something else.
@@ -259,7 +260,7 @@ class SaturatedActivation final : public Rule {
     // Nearly all values from the first step on, with weights before it that would have to learn: what comes
     // after it learns from what these were drawn as.
     [[nodiscard]] bool is_dead_end(const model::StepView& step, const Place& place) const {
-        return place.second.first_share >= kNearlyAll && place.second.lowest() >= kNearlyAll &&
+        return place.second.first_share >= kMostAtFirst && place.second.lowest() >= kNearlyAll &&
                is_after_weights(step, step.info(place.first));
     }
     // The same; and of a regression, after 200 steps, more than a fifth of what a constant leaves is left,

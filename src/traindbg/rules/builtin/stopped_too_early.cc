@@ -235,10 +235,9 @@ class StoppedTooEarly final : public Rule {
                              : left > 0.25                                    ? 0.08
                                                                               : 0.15;
         const bool is_much = (left > 0.1 && fall > least) || (left > kLittleLeft && fall > kMuchWhileWaiting);
-        // Where it is not known, that it ended the loop says that it is no less than all of this fall.
-        const double gain = left_.gain() >= 0 || patience >= values.size()
-                                ? left_.gain()
-                                : 1.001 * (values[values.size() - 1 - patience] - last);
+        const double gain = left_.gain() < 0 && patience < values.size()
+                                ? gain_that_stops(patience, values[values.size() - 1 - patience] - last)
+                                : left_.gain();
         if (left_.wants_lower() && gain > 0 && stops_after(patience, gain) == count &&
             in_a_row >= std::min(patience, kEvaluations) && step > 0.01 && is_much)
             return {"left", got_better};
@@ -322,6 +321,13 @@ class StoppedTooEarly final : public Rule {
         }
         return 0;
     }
+    // A least gain that is not known: one with which an early stopping ends after the last evaluation, and
+    // that is no less than what the last ones gained, which did not count. 0: there is none.
+    [[nodiscard]] double gain_that_stops(std::uint64_t patience, double gained) const {
+        for (double gain = 1.001 * gained; gained > 0 && gain < kMostGained * gained; gain *= 1.03)
+            if (stops_after(patience, gain) == evaluation_.count()) return gain;
+        return 0;
+    }
     // How many of the last evaluations were each better than the one before.
     [[nodiscard]] std::uint64_t last_in_a_row() const {
         const auto& values = evaluation_.values();
@@ -393,6 +399,7 @@ class StoppedTooEarly final : public Rule {
     static constexpr double kMuchLeft = 0.4;  // of the first loss
     // Of the first loss what is little, and a fall that is worth waiting for all the same.
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
+    static constexpr double kMostGained = 10;  // of what the last evaluations gained: a least gain
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 
