@@ -106,9 +106,9 @@ def on_optimizer(optimizer: Any) -> None:
     root = find_root(parameters)
     if root is None:
         return
-    if recordings.current is not None:
-        for done in recordings.current.retire_for(root):
-            _seen.discard(done)  # should it step again, its model is watched again
+    if recordings.current is not None and recordings.current.retire_for(root):
+        _seen.clear()  # should one that trained before step again, its model is watched again
+    _searches.pop(optimizer, None)
     _seen.add(optimizer)
     run_dir = os.environ["TRAINDBG_RUN_DIR"]
     hook.watch(root, optimizer, run_dir=run_dir, supervise=False).is_found = True

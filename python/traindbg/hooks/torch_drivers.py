@@ -46,6 +46,7 @@ _LOOP = _core.ROLE_BITS["loop"]
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
 _STEPS_UNTIL_TAKEN_OVER = 3
+_STEPS_OF_A_TRAINING = 30  # fewer are a round of one, as of models that are copied again and again
 # So many steps running that a GradScaler left out are recorded as one: else a training that makes
 # no step any more would leave no trace.
 SKIPPED_UNTIL_A_STEP = 10
@@ -97,7 +98,9 @@ class Drivers:
         self._drives_since = 0  # steps
         self._described: list[dict[str, Any]] = []  # the optimizers, as the run was told of them
         self._trainings = 0  # optimizers that drove the steps, one after the other
-        self.began_at = -1  # the step with which the training of another model began
+        self.began_at = 0  # the step with which the training of the model that is trained began
+        self.added_at = 0  # the step before which a model was watched for the last time
+        self._model: weakref.ref[torch.nn.Module] | None = None  # of the one that drives
 
     @property
     def is_unstepped(self) -> bool:
@@ -169,19 +172,37 @@ class Drivers:
 
     def trains_by_hand(self) -> None:
         """Steps are found by changed weights from now on."""
-        self._trainings += 1
-        if self._trainings > 1:
-            self._begin_training()
+        watchers = self._watched.watchers
+        self._begin_training(watchers[-1].model if watchers else None, True, self.was_long_enough())
+        self._drives_since = self._hot.steps
 
-    def _begin_training(self, is_new: bool = True) -> None:
-        """Another one drives from now on; `is_new`: for the first time."""
-        if self.began_at != self._hot.steps:  # else all was forgotten when the model was found
+    def was_long_enough(self) -> bool:
+        """Whether the training under way is one of its own, and not one of many short rounds."""
+        return self._hot.steps - self._drives_since >= _STEPS_OF_A_TRAINING
+
+    def _begin_training(self, model: torch.nn.Module | None, is_new: bool, is_long: bool) -> None:
+        """Another one drives from now on, of `model`; `is_new`: for the first time.
+
+        `is_long`: the one before drove for long enough.
+        """
+        before = None if self._model is None else self._model()
+        self._model = None if model is None else weakref.ref(model)
+        self._trainings += 1
+        if self._trainings == 1:
+            return
+        if self.added_at != self._hot.steps:  # else it was forgotten then
             self._facts.forget()
-            if is_new:
-                self._session.begin_training(False)
+        if model is not before and is_new and is_long and not self._is_back(model):
+            self.began_at = self._hot.steps
+            self._session.begin_training(self._facts.are_followed)
+        elif is_new:
+            self._session.begin_training(False)
         if self._facts.are_followed:
             # What was true of the training before is over.
             self._tensors.tell("trainings", self._trainings, always=True)
+
+    def _is_back(self, model: torch.nn.Module | None) -> bool:
+        return model is not None and self._watched.is_retired(model)
 
     def name_of(self, optimizer: torch.optim.Optimizer) -> str:
         """What the losses of an optimizer that does not drive are told apart by: what it steps.
@@ -349,7 +370,7 @@ class Drivers:
         self._beside = None
         if self.by_hand is not None:
             self.by_hand.close()
-        self._trainings += 1
+        was_long = self.was_long_enough()
         made, before = made_as(optimizer), self._made_as
         self._made_as = made
         is_new = optimizer not in self._drove
@@ -361,8 +382,9 @@ class Drivers:
             # Whether the weights went on as well, or began anew, the loss tells.
             self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
         guarded("checkpoints", self._begin_between, optimizer)
-        if self._trainings > 1:
-            self._begin_training(is_new)
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        watcher = self._watched.watcher_of(owned)
+        self._begin_training(None if watcher is None else watcher.model, is_new, was_long)
         self._hot.foreign_steps = 0
         self.rates = learning_rates(optimizer)
         self._arm()

@@ -252,7 +252,7 @@ class LossObserver:
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
                 self._tensors.take(mode, self._tensors.id_of(full, role, tensor), tensor)
-                steps = self._hot.steps - max(self._drivers.began_at, 0)  # of this training
+                steps = self._hot.steps - max(self._drivers.began_at, self._drivers.added_at)
                 if role == "label" and mode == _TRAIN and steps < _STEPS_COMPARED:
                     guarded("labels", self._facts.compare_with_input, tensor)
 

@@ -201,6 +201,7 @@ class Recording:
         if self.drivers.driver is None or self.drivers.driver() is None:
             self.by_hand.open(optimizer is not None)
         self._facts.forget()
+        self.drivers.added_at = self.hot.steps
         self._facts.left_behind.end()
         self.drivers.expect_other()
         guarded("forward", self.compilation.step_begins)
@@ -210,38 +211,32 @@ class Recording:
             guarded("description", self.drivers.describe, optimizer)
         if not self.watched.is_retired(model):  # else it is found when it steps, after its pass
             guarded("forward", self.attachment.prepare, watcher)
-        if self._begins_another(model):
-            guarded("training", self._begin_training)
         if self.hot.first_backward:
             guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
         return watcher
 
-    def _begins_another(self, model: torch.nn.Module) -> bool:
-        """Whether the training of `model` follows that of others; else it joins them."""
-        return self.hot.steps > 0 and not self.watched.is_retired(model)
+    def retire_for(self, model: torch.nn.Module) -> bool:
+        """`model` is found, and about to be trained after others; whether they are done with.
 
-    def retire_for(self, model: torch.nn.Module) -> list[torch.optim.Optimizer]:
-        """The models that were trained before `model` are watched no more; their optimizers.
-
-        They may be kept, in a list or a variable. One that is trained again all the same, as in
-        two parts of which one began earlier, is watched again by whoever finds it, and stays.
+        They may be kept, in a list or a variable, and are watched no more. One that is trained
+        again all the same, as in two parts of which one began earlier, is watched again by whoever
+        finds it, and stays. What rules look at first is due for the training of `model`; that it is
+        one is told when it steps (`Drivers`).
         """
-        if not self._begins_another(model):
-            return []
-        done = self.watched.optimizers()
+        is_between = self.hot.steps > 0 and not self.watched.is_retired(model)
+        if not is_between or not self.drivers.was_long_enough():
+            return False
+        self._evaluations.end()
         for watcher in list(self.watched.watchers):
             if watcher.is_found and watcher.model is not None and watcher.model is not model:
                 self.watched.retire(watcher)
                 guarded("training", self.drop, watcher)
-        return done
-
-    def _begin_training(self) -> None:
-        """Another model is to be trained: what was found out of the one before ends with it."""
-        self._evaluations.end()
-        self.session.begin_training(self._facts.are_followed)
-        self.drivers.began_at = self.hot.steps
+        self.session.begin_training(False)
         rounds.clear()  # its loop may be the same, anew
+        if self.hot.first_backward:
+            sizes.clear()  # its loaders are others
         self._look_at_this_step()
+        return True
 
     def drop(self, watcher: Watcher) -> None:
         """Forgets a watcher; the recording stays open."""

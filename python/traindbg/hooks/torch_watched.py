@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_watcher import Watcher
 
 
-Shapes = dict[str, tuple["torch.Size", "torch.dtype"]]
+Shapes = dict[str, object]
 
 
 def shapes_of(model: torch.nn.Module) -> Shapes:
-    """Shapes and element types of a model's parameters, by their names; of those that have one."""
-    return {
-        name: (parameter.shape, parameter.dtype)
-        for name, parameter in model.named_parameters()
-        if not is_lazy(parameter)
+    """What names stand for: shapes and element types of a model's tensors, types of its layers."""
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    shapes: Shapes = {
+        name: (tensor.shape, tensor.dtype) for name, tensor in tensors if not is_lazy(tensor)
     }
+    for name, module in model.named_modules():
+        if not any(True for _ in module.children()):
+            shapes[f"{name}()"] = type(module)
+    return shapes
 
 
 def are_of_others(shapes: Shapes, known: Shapes) -> bool:

@@ -121,6 +121,7 @@ CapturePlan::CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patt
         const std::optional<Role> role = model::role_of_collection(requirement.collection);
         roles_of_.push_back(role ? mask_of(*role) : 0);
         is_users_.push_back(!role.has_value());
+        is_asked_by_user_.push_back(requirement.asked_by == kUser);
         if (requirement.every_ms != 0) timed_.push_back({roles_of_.size() - 1});
     }
 }
@@ -148,8 +149,8 @@ void CapturePlan::begin_training(StepIndex train, StepIndex eval) noexcept {
     eval_began_ = eval;
 }
 
-StepIndex CapturePlan::began(const Requirement& requirement, Mode mode) const noexcept {
-    if (requirement.asked_by == kUser) return 0;
+StepIndex CapturePlan::began(std::size_t index, Mode mode) const noexcept {
+    if (is_asked_by_user_[index]) return 0;
     return mode == Mode::kEval ? eval_began_ : train_began_;
 }
 
@@ -164,7 +165,7 @@ StepIndex CapturePlan::began(const Requirement& requirement, Mode mode) const no
     for (Timed& timed : timed_) {
         if ((timed.due_in & bit) != 0) continue;
         const Requirement& requirement = config_.requirements[timed.requirement];
-        if (!holds_in(requirement, mode) || !requirement.schedule.holds(step, began(requirement, mode)))
+        if (!holds_in(requirement, mode) || !requirement.schedule.holds(step, began(timed.requirement, mode)))
             continue;
         if (timed.last >= 0 &&
             static_cast<std::uint64_t>(now - timed.last) / 1'000'000 < requirement.every_ms)
@@ -194,7 +195,7 @@ bool CapturePlan::is_due(std::size_t index, Mode mode, StepIndex step) const noe
 bool CapturePlan::is_due_unthinned(std::size_t index, Mode mode, StepIndex step) const noexcept {
     const Requirement& requirement = config_.requirements[index];
     if (!holds_in(requirement, mode)) return false;
-    if (requirement.is_due(step, began(requirement, mode))) return true;
+    if (requirement.is_due(step, began(index, mode))) return true;
     if (requirement.every_ms == 0) return false;
     const auto timed = std::find_if(timed_.begin(), timed_.end(),
                                     [index](const Timed& each) { return each.requirement == index; });
@@ -241,8 +242,7 @@ StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcep
         const Requirement& requirement = config_.requirements[i];
         if (requirement.what == What::kNothing || !holds_in(requirement, mode)) continue;
         if (!is_users_[i] && (roles_of_[i] & ~kScalars) == 0) continue;
-        if (const std::optional<StepIndex> next =
-                model::next_due(requirement, from, began(requirement, mode)))
+        if (const std::optional<StepIndex> next = model::next_due(requirement, from, began(i, mode)))
             first = std::min(first, *next);
     }
     return first;

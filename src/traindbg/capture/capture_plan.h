@@ -104,8 +104,7 @@ class CapturePlan {
 
     CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
     // The first step of the training under way, as the requirement counts.
-    [[nodiscard]] model::StepIndex began(const model::Requirement& requirement,
-                                         model::Mode mode) const noexcept;
+    [[nodiscard]] model::StepIndex began(std::size_t index, model::Mode mode) const noexcept;
     [[nodiscard]] bool is_due(std::size_t index, model::Mode mode, model::StepIndex step) const noexcept;
     [[nodiscard]] bool is_due_unthinned(std::size_t index, model::Mode mode,
                                         model::StepIndex step) const noexcept;
@@ -120,6 +119,7 @@ class CapturePlan {
     std::vector<std::vector<std::uint32_t>> requirements_of_;  // tensor id -> indexes into config_
     std::vector<bool> is_never_thinned_;  // tensor id -> whether it is a loss or a metric
     std::vector<RoleMask> roles_of_;      // requirement -> roles of the tensors it touches
+    std::vector<bool> is_asked_by_user_;  // requirement -> whether no rule asks for it
     std::vector<bool> is_users_;          // requirement -> whether its collection is one of the user's
     RoleMask roles_seen_ = 0;             // of all tensors noted
     RoleMask roles_without_tensors_ = 0;  // none came where they were due

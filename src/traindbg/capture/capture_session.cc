@@ -181,13 +181,15 @@ class CaptureSession::Impl {
 
     void begin_training(bool of_another_model) {
         const StepIndex now = train_.record.step;
-        ++trainings_looked_at_;
-        if (trainings_looked_at_ <= kMostTrainingsLookedAt || now - last_looked_at_ >= kStepsOfALook) {
-            plan_.begin_training(now, eval_.record.step);
-            last_looked_at_ = now;
+        if (of_another_model && !eval_.empty()) end(Mode::kEval);  // what was evaluated is of the one before
+        if (std::exchange(last_begun_, now) != now) {  // else it is told once more that the same one begins
+            ++trainings_looked_at_;
+            if (trainings_looked_at_ <= kMostTrainingsLookedAt || now - last_looked_at_ >= kStepsOfALook) {
+                plan_.begin_training(now, eval_.record.step);
+                last_looked_at_ = now;
+            }
         }
         if (!of_another_model) return;
-        if (!eval_.empty()) end(Mode::kEval);  // what was evaluated is of the one before
         ++trainings_;
         if (new_training_ == kNoTensor) {
             model::TensorInfo info;
@@ -873,7 +875,8 @@ class CaptureSession::Impl {
     Budget budget_;
     std::uint64_t trainings_ = 1;            // of other models than the one before
     std::uint64_t trainings_looked_at_ = 1;  // and of the same one
-    StepIndex last_looked_at_ = 0;           // where the last one began whose beginning was looked at closely
+    StepIndex last_begun_ = 0;
+    StepIndex last_looked_at_ = 0;  // where the last one began whose beginning was looked at closely
     TensorId new_training_ = kNoTensor;
     bool train_is_of_new_ = false, eval_is_of_new_ = false;  // the next step: it is to say so
     std::uint64_t steps_due_ = 0;                            // with anything that the budget could leave out

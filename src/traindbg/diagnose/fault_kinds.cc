@@ -65,8 +65,9 @@ constexpr std::array kKinds = {
               "Refuted if the outputs at a position stay the same when later inputs are changed."},
     FaultKind{"train_val_overlap", "Evaluated on training data", 0.93, kNone,
               "Refuted if these rows are evaluated to be compared with others."},
-    FaultKind{"duplicated_rows", "Equal rows with different labels", 0.9, kStalls | kGeneralises,
-              "Refuted if each of the rows that are named has a label of its own in the data's source."},
+    FaultKind{
+        "duplicated_rows", "Copies among the rows of the data", 0.9, kStalls | kGeneralises,
+        "Refuted if the rows that are named are there as often in the data's source, with these labels."},
     FaultKind{"label_noise", "Wrong labels in the training data", 0.8, kGeneralises,
               "Refuted if the rows with the largest loss have the right labels."},
     FaultKind{"destructive_augmentation", "Augmentation that destroys the samples", 0.76, kStalls,

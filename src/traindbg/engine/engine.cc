@@ -84,8 +84,8 @@ class Engine::Impl {
     void on_step(const model::StepView& view) {
         Worker& worker = worker_of(view.worker);
         const auto mode = static_cast<std::size_t>(view.mode());
-        if (const std::optional<double> number = new_training(view); number && *number > worker.training) {
-            begin_training(view.worker, worker, *number);
+        if (const std::optional<double> number = new_training(view)) {
+            if (*number > worker.training) begin_training(view.worker, worker, *number);
             worker.began[mode] = view.step();
         }
         worker.mode = view.mode();
@@ -202,23 +202,20 @@ class Engine::Impl {
         return std::nullopt;
     }
 
-    // The one before is over: rules have their last word about it, and know nothing of the next one.
+    // The one before is over, and rules know nothing of the next one. Their last word (`on_end`) is about the
+    // end of the process: some of what they say then was meant to be told until there.
     void begin_training(model::WorkerId id, Worker& worker, double number) {
-        phase_ = Phase::kEnd;
-        if (worker.trained) worker.mode = model::Mode::kTrain;
         worker.judged_before.resize(active_.size());
         for (std::size_t i = 0; i < active_.size(); ++i) {
-            if (!tells_trainings_apart(i)) continue;
-            ask(id, worker, i, [](rules::Rule& rule, rules::FindingSink& sink) { rule.on_end(sink); });
             std::unique_ptr<rules::Rule>& object = worker.rules[i];
-            if (object == nullptr) continue;
+            if (!tells_trainings_apart(i) || object == nullptr) continue;
             worker.judged_before[i] += object->steps_judged();
             object = active_[i].entry->make(active_[i].parameters);
         }
-        const std::vector<Waiting> waiting = waiting_;
-        for (const Waiting& each : waiting)
-            if (each.worker == id && tells_trainings_apart(each.rule))
-                clear(each.rule, id, findings_[each.finding].key);
+        // What is found in the next one is told again.
+        for (const auto& [key, finding] : index_)
+            if (std::get<1>(key) == id && tells_trainings_apart(std::get<0>(key)))
+                clear(std::get<0>(key), id, std::get<2>(key));
         worker.began = worker.next_steps;
         worker.training = number;
     }
@@ -343,7 +340,7 @@ class Engine::Impl {
         const model::StepIndex began = worker.began[static_cast<std::size_t>(mode)];
         if (__builtin_add_overflow(finding.first_step, began, &finding.first_step))
             finding.first_step = UINT64_MAX;
-        if (worker.training <= 1) return;
+        if (worker.training <= 1 || finding.message.find("step") == std::string::npos) return;
         finding.message += base::format(
             " (Steps in this text are counted from step {}, where training {:.0f} of the process began.)",
             worker.began[static_cast<std::size_t>(model::Mode::kTrain)], worker.training);

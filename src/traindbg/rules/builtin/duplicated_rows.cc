@@ -30,8 +30,8 @@ const model::RuleInfo kDuplicatedRows = {
         "regression, `uneven` or more of the rows came before, one twenty times and more, and the different "
         "rows "
         "have no more weight than a quarter as many that come equally often would have; or where all rows of "
-        "the data come equally often, three times or more, and no ConcatDataset has one data set several "
-        "times. Rows of which "
+        "the data come equally often, three times or more with equal labels, eight times or more where they "
+        "have no classes, and no ConcatDataset has one data set several times. Rows of which "
         "one half "
         "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
         "one value, a batch that is given once more, and steps in which the model is called several times.",
@@ -145,11 +145,14 @@ class DuplicatedRows final : public Rule {
                effective < kFew * distinct && number(step, "pass_rows_half_again") <= 0.1 * distinct;
     }
 
-    // One part of the data takes the place of all: a loop over files, or an index, that stands still.
+    // One part of the data takes the place of all: a loop over files, or an index, that stands still. Equal
+    // rows of a regression may be measured that often, each with a value of its own.
     [[nodiscard]] bool is_whole(const model::StepView& step, double looked, double of) const {
         const double most = number(step, "pass_rows_most"), distinct = number(step, "pass_rows_distinct");
-        return !is_discrete_ && most >= kWholeTimes && looked >= 0.99 * of && distinct >= kWholeRows &&
-               std::abs(most * distinct - looked) <= 0.02 * looked;
+        const bool is_labelled = number(step, "pass_rows_labelled") >= labelled_;
+        return !is_discrete_ && most >= (is_labelled ? kWholeTimes : kWholeTimesOfValues) &&
+               number(step, "pass_rows_contradicting") == 0 && looked >= 0.99 * of &&
+               distinct >= kWholeRows && std::abs(most * distinct - looked) <= 0.02 * looked;
     }
 
     void fire(const model::StepView& step, double looked, double of, double again, double share,
@@ -159,14 +162,18 @@ class DuplicatedRows final : public Rule {
         finding.key = firing_;
         const bool is_uneven = firing_ == "uneven", is_whole = firing_ == "whole";
         finding.severity = firing_ == "copies" ? model::Severity::kInfo : model::Severity::kWarning;
-        finding.first_step = static_cast<model::StepIndex>(number(step, "pass_row_again_step"));
+        // The hook counts the steps of the run.
+        const auto in_training = [&](std::string_view fact) {
+            return number(step, fact) - std::min(number(step, fact), static_cast<double>(step.began));
+        };
+        finding.first_step = static_cast<model::StepIndex>(in_training("pass_row_again_step"));
         finding.tensor = "input/0";
         finding.message = base::format(
             "{:.0f} of {:.0f} rows that were looked at in one pass over the data came before in it, bit for "
             "bit, although the loader draws each row once (row {:.0f} of the batch at step {:.0f} is row "
             "{:.0f} of that at step {:.0f})",
-            again, looked, number(step, "pass_row_again"), number(step, "pass_row_again_step"),
-            number(step, "pass_row_before"), number(step, "pass_row_before_step"));
+            again, looked, number(step, "pass_row_again"), in_training("pass_row_again_step"),
+            number(step, "pass_row_before"), in_training("pass_row_before_step"));
         finding.message +=
             of > 1.02 * looked
                 ? base::format("; of all {:.0f} rows that may be about {:.0f} %.", of, 100 * share)
@@ -218,7 +225,7 @@ class DuplicatedRows final : public Rule {
     }
 
     static constexpr double kMostTimes = 20, kFew = 0.25;
-    static constexpr double kWholeTimes = 3, kWholeRows = 30;
+    static constexpr double kWholeTimes = 3, kWholeTimesOfValues = 8, kWholeRows = 30;
 
     double share_, rows_, labelled_, contradicting_, uneven_;
     std::uint64_t judged_ = 0;

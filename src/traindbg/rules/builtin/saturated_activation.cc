@@ -117,7 +117,12 @@ class SaturatedActivation final : public Rule {
             auto [place, is_new] = layers_.try_emplace(sample.tensor, window_);
             const double share = static_cast<double>(sample.units.low + sample.units.high) /
                                  static_cast<double>(sample.statistics.count);
-            if (is_new) place->second.first_share = share;
+            if (is_new) {
+                place->second.first_share = share;
+                place->second.first_lesser =
+                    static_cast<double>(std::min(sample.units.low, sample.units.high)) /
+                    static_cast<double>(sample.statistics.count);
+            }
             place->second.shares.add(share);
             note_binary(place->second, share);
         }
@@ -141,6 +146,7 @@ class SaturatedActivation final : public Rule {
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
     // Of a layer that keeps a regression from what it could learn.
+    static constexpr double kBothEnds = 0.1;  // of all values, at each of them
     static constexpr double kMostAtFirst = 0.75, kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
     // Of what is left: where targets of nearest inputs differ by more, it may well be noise.
     static constexpr double kTold = 0.6;
@@ -152,6 +158,7 @@ class SaturatedActivation final : public Rule {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
         double first_share = 0;
+        double first_lesser = 0;        // of the end that has fewer of them
         std::uint64_t binary_from = 0;  // losses until then; it has had two values since, or nearly
         std::vector<double> before;     // the last ones of them; empty: it has more values
         [[nodiscard]] double lowest() const {
@@ -259,9 +266,10 @@ class SaturatedActivation final : public Rule {
     }
     // Nearly all values from the first step on, with weights before it that would have to learn: what comes
     // after it learns from what these were drawn as.
+    // Gates begin at one end, as they are meant to: closed or open.
     [[nodiscard]] bool is_dead_end(const model::StepView& step, const Place& place) const {
-        return place.second.first_share >= kMostAtFirst && place.second.lowest() >= kNearlyAll &&
-               is_after_weights(step, step.info(place.first));
+        return place.second.first_lesser >= kBothEnds && place.second.first_share >= kMostAtFirst &&
+               place.second.lowest() >= kNearlyAll && is_after_weights(step, step.info(place.first));
     }
     // The same; and of a regression, after 200 steps, more than a fifth of what a constant leaves is left,
     // and gets no less, although the targets of nearest inputs differ by far less than that: it is no noise.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/robust.h"
 
@@ -130,17 +132,20 @@ class TargetNotNormalized final : public Rule {
 
     // Targets of several columns, which one loss adds up as they are.
     void look_at_columns(const model::StepView& step, FindingSink& sink) {
-        if (guessing_.loss().is_game()) return;
+        if (guessing_.loss().is_game() || !is_plain_mean(step)) return;
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             const std::size_t columns = sample.channels.channels();
             if (info.role != model::Role::kLabel || info.shape.size() != 2 || columns < 2 ||
                 columns > kMostColumns || info.name != base::format("label/{}", guessing_.function()))
                 continue;
-            column_low_.resize(columns, std::numeric_limits<float>::infinity());
-            column_high_.resize(columns, -std::numeric_limits<float>::infinity());
+            if (column_low_.empty()) {
+                column_low_.assign(columns, std::numeric_limits<float>::infinity());
+                column_high_.assign(columns, -std::numeric_limits<float>::infinity());
+            }
+            if (column_low_.size() != columns) return;
             column_rows_ += static_cast<double>(info.shape[0]);
-            for (std::size_t i = 0; i < columns && column_low_.size() == columns; ++i) {
+            for (std::size_t i = 0; i < columns; ++i) {
                 column_low_[i] = std::min(column_low_[i], sample.channels.min[i]);
                 column_high_[i] = std::max(column_high_[i], sample.channels.max[i]);
             }
@@ -158,6 +163,19 @@ class TargetNotNormalized final : public Rule {
         if (narrowest == column_low_.size() || !(range(widest) > kColumnRatio * range(narrowest))) return;
         are_columns_told_ = true;
         fire_columns(widest, range(widest), narrowest, range(narrowest), sink);
+    }
+    // What is trained is what the function gave, and not that of each value, with weights perhaps.
+    [[nodiscard]] bool is_plain_mean(const model::StepView& step) const {
+        std::optional<double> root, function;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const std::string& name = step.info(sample.tensor).name;
+            if (name == "loss") root = sample.value;
+            if (name == base::format("loss/{}", guessing_.function())) function = sample.value;
+        }
+        if (root && function) return std::abs(*root - *function) <= 1e-5 * std::abs(*root);
+        if (function) return true;
+        const std::optional<LoopFact> written = loop_fact(step, "loss_is_written_out");
+        return written && written->value != 0;
     }
     void fire_columns(std::size_t widest, double wide, std::size_t narrowest, double narrow,
                       FindingSink& sink) const {
@@ -266,6 +284,7 @@ std::vector<model::Requirement> target_not_normalized_needs(const Parameters&) {
         all.push_back(std::move(more));
     for (model::Requirement& more : maker_requirements(kTargetNotNormalized.name))
         all.push_back(std::move(more));
+    all.push_back(loop_requirement(kTargetNotNormalized.name));
     all.push_back({"labels",
                    model::Mode::kTrain,
                    model::What::kChannels,
