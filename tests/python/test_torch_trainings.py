@@ -326,7 +326,7 @@ def test_the_beginning_of_the_training_of_another_model_is_looked_at(is_kept, py
     run = td.Run(run_dir)
     assert run.scalars("loop/new_training")[0].tolist() == [77]
     assert run.scalars("loop/new_training")[1].tolist() == [2.0]
-    # Its first steps were due, as those of the first one were; its names are the same where that is gone.
+    # Its first steps were due, as those of the first one; where that is gone, names are the same.
     assert run["gradient/0.weight"].steps().tolist()[:3] == [0, 1, 2]
     second = "gradient/Sequential.0.weight" if is_kept else "gradient/0.weight"
     for name in (second, "prediction/cross_entropy"):
@@ -413,7 +413,7 @@ for epoch in range(4):
 """
     done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
-    # Each stage is seen, the encoder's among them, but for the steps until it is known that it drives.
+    # Each stage is seen but for the steps until it is known whose steps end it.
     assert len(td.Run(run_dir).steps()) >= 4 * 70 - 20
 
 
