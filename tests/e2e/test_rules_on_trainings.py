@@ -186,7 +186,9 @@ for step in range(100):
 """
 
 
-@pytest.mark.parametrize(("word", "expected"), [("joined wrongly", {"warning"}), ("rightly", set())])
+@pytest.mark.parametrize(
+    ("word", "expected"), [("joined wrongly", {"warning"}), ("rightly", set())]
+)
 def test_a_column_that_is_always_the_same_is_found(
     tmp_path: Path, word: str, expected: set[str]
 ) -> None:
