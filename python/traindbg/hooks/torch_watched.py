@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch.nn.parameter import is_lazy
 
+from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import Owner, Parameters, owned_in
 
@@ -60,7 +61,7 @@ class WatchedModels:
                 return prefix
         taken = {watcher.prefix for watcher in self.watchers}
         taken.update(prefix for _, prefix in self._retired)
-        shapes = shapes_of(model)
+        shapes = guarded("names", shapes_of, model) or {}
         prefix, number = "", 1
         while prefix in taken or are_of_others(shapes, self._shapes.get(prefix, {})):
             prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
@@ -81,7 +82,9 @@ class WatchedModels:
         self.watchers.append(watcher)
         self._owners = None
         if watcher.model is not None:
-            self._shapes.setdefault(watcher.prefix, {}).update(shapes_of(watcher.model))
+            self._shapes.setdefault(watcher.prefix, {}).update(
+                guarded("names", shapes_of, watcher.model) or {}
+            )
 
     def remove(self, watcher: Watcher) -> None:
         """It is watched no more."""

@@ -1,8 +1,8 @@
 // Runs rules over steps and keeps what they found.
 //
 // The same engine judges a live run (fed from RunTail) and a stored one (fed from Run): findings
-// depend on the steps alone, so both give the same. Each worker has its own objects of each rule; one that
-// sees all workers has one.
+// depend on the steps alone, so both give the same. Each training of each worker's process has its own
+// objects of each rule; one that sees all workers has one, one that outlives trainings one for each worker.
 //
 // Thread-safety: one thread at a time.
 #pragma once
