@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from forked import Server
 from trainings import PROGRAM, SECONDS, clean_environment
 
 TRAINING = """
@@ -90,7 +91,7 @@ def test_rule_configurations_of_the_original_judge_a_run_live_and_stored(tmp_pat
     assert {each["rule"]: each["state"] for each in stored["rules"]} == outcomes
 
 
-def test_a_rule_is_configured_several_times(tmp_path: Path) -> None:
+def test_a_rule_is_configured_several_times(tmp_path: Path, forked: Server) -> None:
     configurations = [
         {
             "RuleConfigurationName": name,
@@ -107,7 +108,7 @@ def test_a_rule_is_configured_several_times(tmp_path: Path) -> None:
     done = traindbg(
         tmp_path, "run", "--name", "one", "--rules-json", "rules.json", "--rules", "non_finite",
         "--rule", "UnchangedTensor:last.num_steps=4", "--raw", "weights,biases", "--every", 5,
-        "--fail-on", "warning", "--", sys.executable, "train.py",
+        "--fail-on", "warning", "--", *forked.python(), "train.py",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "UnchangedTensor:weights" in done.stderr
@@ -127,7 +128,7 @@ def test_a_rule_is_configured_several_times(tmp_path: Path) -> None:
         assert {each["rule"]: each["state"] for each in stored["rules"]} == outcomes
 
 
-def test_collections_beside_a_configuration_are_captured(tmp_path: Path) -> None:
+def test_collections_beside_a_configuration_are_captured(tmp_path: Path, forked: Server) -> None:
     configuration = {
         "DebugRuleConfiguration": {
             "RuleConfigurationName": "loss",
@@ -141,7 +142,7 @@ def test_collections_beside_a_configuration_are_captured(tmp_path: Path) -> None
     (tmp_path / "train.py").write_text(TRAINING.replace("lr=0.01", "lr=1e-12"))
     done = traindbg(
         tmp_path, "run", "--name", "one", "--rules-json", "rules.json",
-        "--rules", "LossNotDecreasing", "--", sys.executable, "train.py",
+        "--rules", "LossNotDecreasing", "--", *forked.python(), "train.py",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (outcome,) = verdict(tmp_path)["rules"]
@@ -175,13 +176,15 @@ for step in range(40):
 """
 
 
-def test_runs_are_compared_from_the_first_step_at_which_they_part(tmp_path: Path) -> None:
+def test_runs_are_compared_from_the_first_step_at_which_they_part(
+    tmp_path: Path, forked: Server
+) -> None:
     (tmp_path / "train.py").write_text(TWICE)
     for name, part in (("base", 100), ("same", 100), ("other", 25)):
         done = traindbg(
             tmp_path, "run", "--name", name, "--rules", "non_finite", "--collect",
             "weights,gradients", "--every", 10, "--raw", "biases", "--no-report", "--",
-            sys.executable, "train.py", part,
+            *forked.python(), "train.py", part,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from trainings import run_training
+from forked import Server
 
 # A convolutional net reads digits; what its images, labels, layers and rate are, the faults say.
 IMAGES = """
@@ -150,7 +150,7 @@ Judge = Callable[[str, str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def verdict_of(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+def verdict_of(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Judge:
     """Of a script with a fault, or without, by all rules that it is for: one training each."""
 
     @functools.cache
@@ -170,7 +170,7 @@ def verdict_of(tmp_path_factory: pytest.TempPathFactory) -> Judge:
         options = ("--rules-json", str(folder / "rules.json"), "--rules", "non_finite")
         options += ("--raw", "weights,inputs,activations", "--collect", "gradients,outputs")
         options += ("--every", "10", "--no-report")
-        outcome = run_training(folder / "runs", script, words, options=options)
+        outcome = forked.run(folder / "runs", script, words, options=options)
         assert outcome.code == 0, outcome.stderr
         return outcome.verdict
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainings import run_training
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Protocol
+
+    from forked import Server
+
+    class Findings(Protocol):
+        """Of a kind of training, those of a rule."""
+
+        def __call__(self, kind: str, rule: str, steps: int = 600) -> list[dict[str, Any]]: ...
+
 
 SCRIPT = """
 import sys
@@ -65,30 +73,34 @@ for step in range(int(sys.argv[2])):
 """
 
 
-def findings(tmp_path: Path, kind: str, rule: str, steps: int = 600) -> list[dict[str, Any]]:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    outcome = run_training(tmp_path / "runs", script, kind, steps, options=("--no-report",))
-    assert outcome.code == 0, outcome.stderr
-    return [finding for finding in outcome.verdict["findings"] if finding["rule"] == rule]
+@pytest.fixture
+def findings(tmp_path: Path, forked: Server) -> Findings:
+    def findings(kind: str, rule: str, steps: int = 600) -> list[dict[str, Any]]:
+        script = tmp_path / "train.py"
+        script.write_text(SCRIPT)
+        outcome = forked.run(tmp_path / "runs", script, kind, steps, options=("--no-report",))
+        assert outcome.code == 0, outcome.stderr
+        return [finding for finding in outcome.verdict["findings"] if finding["rule"] == rule]
+
+    return findings
 
 
-def test_a_batch_of_outliers_is_a_note_with_its_step(tmp_path: Path) -> None:
-    (found,) = findings(tmp_path, "outliers", "loss_spike")
+def test_a_batch_of_outliers_is_a_note_with_its_step(findings: Findings) -> None:
+    (found,) = findings("outliers", "loss_spike")
     assert (found["severity"], found["key"]) == ("info", "spike")
     assert found["first_step"] == 300
     assert "within" in found["message"]
     assert "step 300" in found["fix"]
 
 
-def test_a_jump_that_stays_is_a_warning_from_its_first_step(tmp_path: Path) -> None:
-    (found,) = findings(tmp_path, "broken", "loss_spike")
+def test_a_jump_that_stays_is_a_warning_from_its_first_step(findings: Findings) -> None:
+    (found,) = findings("broken", "loss_spike")
     assert (found["severity"], found["key"]) == ("warning", "not_back")
     assert found["first_step"] == 300
 
 
-def test_a_metric_that_falls_while_its_loss_does_is_a_note(tmp_path: Path) -> None:
-    (found,) = findings(tmp_path, "metric_wrong", "metric_contradicts_loss")
+def test_a_metric_that_falls_while_its_loss_does_is_a_note(findings: Findings) -> None:
+    (found,) = findings("metric_wrong", "metric_contradicts_loss")
     assert (found["severity"], found["tensor"]) == ("info", "metric/eval_accuracy")
 
 
@@ -97,9 +109,9 @@ def test_a_metric_that_falls_while_its_loss_does_is_a_note(tmp_path: Path) -> No
     [("no_step", "warning", "step"), ("no_backward", "info", "backward")],
 )
 def test_a_loop_without_a_step_is_told_at_its_end(
-    tmp_path: Path, kind: str, severity: str, key: str
+    findings: Findings, kind: str, severity: str, key: str
 ) -> None:
-    (found,) = findings(tmp_path, kind, "optimizer_never_steps", steps=60)
+    (found,) = findings(kind, "optimizer_never_steps", steps=60)
     assert (found["severity"], found["key"]) == (severity, key)
     assert "60" in found["message"]
 
@@ -115,6 +127,6 @@ def test_a_loop_without_a_step_is_told_at_its_end(
     ],
 )
 def test_their_healthy_twins_are_left_alone(
-    tmp_path: Path, kind: str, rule: str, steps: int
+    findings: Findings, kind: str, rule: str, steps: int
 ) -> None:
-    assert findings(tmp_path, kind, rule, steps) == []
+    assert findings(kind, rule, steps) == []

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from trainings import run_training
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from forked import Server
+
+    # Of a kind of loss with a learning rate: names, explanations and fixes.
+    Causes = Callable[[str, float], list[tuple[str, str, str]]]
 
 SCRIPT = """
 import sys
@@ -42,19 +47,23 @@ for _ in range(120):
 """
 
 
-def causes(tmp_path: Path, kind: str, rate: float) -> list[tuple[str, str, str]]:
-    path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
-    outcome = run_training(tmp_path / "runs", path, kind, rate, options=("--no-report",))
-    assert outcome.code == 0, outcome.stderr
-    return [(c["name"], c["explanation"], c["fix"]) for c in outcome.verdict["causes"]]
+@pytest.fixture
+def causes(tmp_path: Path, forked: Server) -> Causes:
+    def causes(kind: str, rate: float) -> list[tuple[str, str, str]]:
+        path = tmp_path / "train.py"
+        path.write_text(SCRIPT)
+        outcome = forked.run(tmp_path / "runs", path, kind, rate, options=("--no-report",))
+        assert outcome.code == 0, outcome.stderr
+        return [(c["name"], c["explanation"], c["fix"]) for c in outcome.verdict["causes"]]
+
+    return causes
 
 
 @pytest.mark.parametrize(("kind", "values"), [("sum", 64), ("rows", 64), ("squares", 4096)])
 def test_a_sum_with_the_rate_for_a_mean_is_the_cause(
-    tmp_path: Path, kind: str, values: int
+    causes: Causes, kind: str, values: int
 ) -> None:
-    ((name, explanation, fix),) = causes(tmp_path, kind, 0.1)
+    ((name, explanation, fix),) = causes(kind, 0.1)
     assert name == "loss_reduction"
     assert f"the sum over {values} values" in explanation
     assert 'reduction="mean"' in fix
@@ -62,10 +71,10 @@ def test_a_sum_with_the_rate_for_a_mean_is_the_cause(
 
 
 @pytest.mark.parametrize(("kind", "rate"), [("sum", 0.001), ("squares", 1e-5), ("mean", 0.1)])
-def test_a_rate_that_fits_the_loss_is_left_alone(tmp_path: Path, kind: str, rate: float) -> None:
-    assert causes(tmp_path, kind, rate) == []
+def test_a_rate_that_fits_the_loss_is_left_alone(causes: Causes, kind: str, rate: float) -> None:
+    assert causes(kind, rate) == []
 
 
-def test_a_mean_with_a_rate_too_high_is_no_matter_of_the_sum(tmp_path: Path) -> None:
-    names = [name for name, _, _ in causes(tmp_path, "mean", 8)]
+def test_a_mean_with_a_rate_too_high_is_no_matter_of_the_sum(causes: Causes) -> None:
+    names = [name for name, _, _ in causes("mean", 8)]
     assert names[0] == "learning_rate_too_high"

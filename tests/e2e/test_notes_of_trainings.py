@@ -8,10 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainings import run_training
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from forked import Server
+
+    # Of a script with a word, those of a rule.
+    Findings = Callable[[str, str, str], list[dict[str, Any]]]
 
 PLATEAU = """
 import sys
@@ -219,12 +224,16 @@ for _ in range(30):
 """
 
 
-def findings(tmp_path: Path, script: str, kind: str, rule: str) -> list[dict[str, Any]]:
-    path = tmp_path / "train.py"
-    path.write_text(script)
-    outcome = run_training(tmp_path / "runs", path, kind, options=("--no-report",))
-    assert outcome.code == 0, outcome.stderr
-    return [finding for finding in outcome.verdict["findings"] if finding["rule"] == rule]
+@pytest.fixture
+def findings(tmp_path: Path, forked: Server) -> Findings:
+    def findings(script: str, kind: str, rule: str) -> list[dict[str, Any]]:
+        path = tmp_path / "train.py"
+        path.write_text(script)
+        outcome = forked.run(tmp_path / "runs", path, kind, options=("--no-report",))
+        assert outcome.code == 0, outcome.stderr
+        return [finding for finding in outcome.verdict["findings"] if finding["rule"] == rule]
+
+    return findings
 
 
 @pytest.mark.parametrize(
@@ -235,73 +244,73 @@ def findings(tmp_path: Path, script: str, kind: str, rule: str) -> list[dict[str
     ],
 )
 def test_a_training_that_stands_still_is_a_note_with_its_step(
-    tmp_path: Path, kind: str, what: str, before: int
+    findings: Findings, kind: str, what: str, before: int
 ) -> None:
-    (found,) = findings(tmp_path, PLATEAU, kind, "plateau")
+    (found,) = findings(PLATEAU, kind, "plateau")
     assert found["severity"] == "info"
     assert found["first_step"] < before
     assert what in found["message"]
 
 
 @pytest.mark.parametrize("kind", ["noise_floor_ended", "falls"])
-def test_a_training_that_ends_in_time_has_no_plateau(tmp_path: Path, kind: str) -> None:
-    assert findings(tmp_path, PLATEAU, kind, "plateau") == []
+def test_a_training_that_ends_in_time_has_no_plateau(findings: Findings, kind: str) -> None:
+    assert findings(PLATEAU, kind, "plateau") == []
 
 
 @pytest.mark.parametrize("kind", ["momentum", "adam"])
-def test_steps_that_undo_each_other_are_a_note(tmp_path: Path, kind: str) -> None:
-    (found,) = findings(tmp_path, NOISE, kind, "update_noise")
+def test_steps_that_undo_each_other_are_a_note(findings: Findings, kind: str) -> None:
+    (found,) = findings(NOISE, kind, "update_noise")
     assert found["severity"] == "info"
     assert "decay to zero" in found["fix"]
 
 
 @pytest.mark.parametrize("kind", ["small_steps", "decays"])
-def test_steps_that_lead_somewhere_are_left_alone(tmp_path: Path, kind: str) -> None:
-    found = findings(tmp_path, NOISE, kind, "update_noise")
+def test_steps_that_lead_somewhere_are_left_alone(findings: Findings, kind: str) -> None:
+    found = findings(NOISE, kind, "update_noise")
     assert [one for one in found if one["state"] == "firing"] == []
 
 
 @pytest.mark.parametrize("kind", ["exported_twice", "rare_class_copied"])
-def test_copied_rows_are_a_note(tmp_path: Path, kind: str) -> None:
-    (found,) = findings(tmp_path, COPIES, kind, "duplicated_rows")
+def test_copied_rows_are_a_note(findings: Findings, kind: str) -> None:
+    (found,) = findings(COPIES, kind, "duplicated_rows")
     assert (found["severity"], found["key"]) == ("info", "copies")
 
 
 @pytest.mark.parametrize("kind", ["copies_augmented", "each_once"])
-def test_rows_that_come_once_are_left_alone(tmp_path: Path, kind: str) -> None:
-    assert findings(tmp_path, COPIES, kind, "duplicated_rows") == []
+def test_rows_that_come_once_are_left_alone(findings: Findings, kind: str) -> None:
+    assert findings(COPIES, kind, "duplicated_rows") == []
 
 
 @pytest.mark.parametrize("kind", ["vicreg_without_covariance", "diagonal_alone"])
-def test_values_that_say_the_same_are_a_note(tmp_path: Path, kind: str) -> None:
-    (found,) = findings(tmp_path, RANK, kind, "rank_collapse")
+def test_values_that_say_the_same_are_a_note(findings: Findings, kind: str) -> None:
+    (found,) = findings(RANK, kind, "rank_collapse")
     assert (found["severity"], found["layer"]) == ("info", "model")
 
 
 @pytest.mark.parametrize("kind", ["vicreg", "barlow"])
-def test_values_that_are_pushed_apart_are_left_alone(tmp_path: Path, kind: str) -> None:
-    assert findings(tmp_path, RANK, kind, "rank_collapse") == []
+def test_values_that_are_pushed_apart_are_left_alone(findings: Findings, kind: str) -> None:
+    assert findings(RANK, kind, "rank_collapse") == []
 
 
-def test_a_model_that_is_too_small_is_a_note_of_its_own(tmp_path: Path) -> None:
-    (found,) = findings(tmp_path, UNDERFIT, "two_units", "underfit")
+def test_a_model_that_is_too_small_is_a_note_of_its_own(findings: Findings) -> None:
+    (found,) = findings(UNDERFIT, "two_units", "underfit")
     assert (found["severity"], found["key"]) == ("info", "training")
     assert "The inputs tell more" in found["message"]
 
 
 @pytest.mark.parametrize("kind", ["wide", "noisy_labels"])
 def test_a_model_that_fits_and_labels_that_are_noise_are_left_alone(
-    tmp_path: Path, kind: str
+    findings: Findings, kind: str
 ) -> None:
-    assert findings(tmp_path, UNDERFIT, kind, "underfit") == []
+    assert findings(UNDERFIT, kind, "underfit") == []
 
 
-def test_a_feature_that_no_tree_uses_is_a_note(tmp_path: Path) -> None:
-    (found,) = findings(tmp_path, TREES, "constant_column", "low_feature_importance")
+def test_a_feature_that_no_tree_uses_is_a_note(findings: Findings) -> None:
+    (found,) = findings(TREES, "constant_column", "low_feature_importance")
     assert (found["severity"], found["places"]) == ("info", 1)
     assert "1 of 5 features (20 %)" in found["message"]
     assert found["tensor"] == "custom/feature_importance/gain/d"
 
 
-def test_features_that_are_used_are_left_alone(tmp_path: Path) -> None:
-    assert findings(tmp_path, TREES, "all_used", "low_feature_importance") == []
+def test_features_that_are_used_are_left_alone(findings: Findings) -> None:
+    assert findings(TREES, "all_used", "low_feature_importance") == []

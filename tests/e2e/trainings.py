@@ -84,10 +84,15 @@ def traindbg_json(*arguments: object, codes: tuple[int, ...] = (0,)) -> Any:
 
 
 def run_training(
-    runs: Path, script: Path, *arguments: object, options: tuple[str, ...] = (), **extra: str
+    runs: Path,
+    script: Path,
+    *arguments: object,
+    options: tuple[str, ...] = (),
+    python: tuple[str, ...] = (sys.executable,),
+    **extra: str,
 ) -> Outcome:
     """`traindbg run OPTIONS -- python SCRIPT ARGUMENTS`, to its end."""
-    command = ["run", *options, "--", sys.executable, script, *arguments]
+    command = ["run", *options, "--", *python, script, *arguments]
     result = traindbg(*command, TRAINDBG_RUNS=str(runs), **extra)
     return Outcome(result.returncode, result.stdout, result.stderr, runs)
 

@@ -118,10 +118,7 @@ def train(task: Task, run_dir: Path, plan: str, is_second: bool) -> None:
 
     `is_second`: the same program runs before it without its fault, with another seed.
     """
-    import types
-
     from traindbg import _autostart
-    from traindbg.hooks import torch as hook
 
     os.environ["TRAINDBG_RUN_DIR"] = str(run_dir)
     # For the processes that the script starts.
@@ -129,21 +126,34 @@ def train(task: Task, run_dir: Path, plan: str, is_second: bool) -> None:
     if plan:
         run_dir.mkdir()
         (run_dir / "plan.json").write_text(plan)
-    _autostart.install()
-    script = str(task.program.path)
-    flags = [] if task.is_faulty or not task.program.kind else ["--healthy"]
-    calls = [[script, *flags, "--seed", str(task.seed)]]
+    healthy = ["--healthy"] if task.program.kind else []
+    calls = [[*([] if task.is_faulty else healthy), "--seed", str(task.seed)]]
     if is_second:
-        healthy = ["--healthy"] if task.program.kind else []
-        calls.insert(0, [script, *healthy, "--seed", str(task.seed + SECOND_SEED)])
-    sys.path.insert(0, str(task.program.path.parent))
+        calls.insert(0, [*healthy, "--seed", str(task.seed + SECOND_SEED)])
+    run_script(task.program.path, calls)
+
+
+def run_script(script: Path, calls: list[list[str]]) -> None:
+    """In a child: runs a script, once with each of these arguments.
+
+    It is recorded where the environment names a run directory. tests/e2e/forked.py does so, too.
+    """
+    import types
+
+    from traindbg import _autostart
+    from traindbg.hooks import torch as hook
+
+    if os.environ.get("TRAINDBG_RUN_DIR"):
+        _autostart.install()
+    sys.path.insert(0, str(script.parent))
     main = types.ModuleType("__main__")  # as in a process of its own, it is there to the end
-    main.__file__ = script
+    main.__file__ = str(script)
     sys.modules["__main__"] = main
     try:
-        for argv in calls:
-            sys.argv = argv
-            exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), vars(main))
+        for arguments in calls:
+            sys.argv = [str(script), *arguments]
+            code = compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
+            exec(code, vars(main))
     finally:
         hook._at_exit()
 
