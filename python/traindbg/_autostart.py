@@ -1,7 +1,8 @@
 """Watches models by itself: the zero-code way, used by `traindbg run`.
 
 The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
-outermost module that holds them, and that one is watched. An optimizer whose model is not found is
+outermost module that holds them, and that one is watched; where one optimizer trains several, the
+others as its companions. An optimizer whose model is not found is
 tried again when it makes its first step. Where no optimizer is made at all, the weights that change
 after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning and of
 transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for the
@@ -13,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -27,6 +28,7 @@ from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_leaves import Leaves, names_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_variables import names_in_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +37,7 @@ _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 # Of optimizers no model of which was found: how many steps until the next search, and after it.
 _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
 _installed = False
+_MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
 
 
@@ -47,12 +50,12 @@ def on_trained_by_hand(
     """
     are_parameters = all(isinstance(leaf, torch.nn.Parameter) for leaf in leaves)
     is_heard = recordings.current is not None
-    model = find_root(leaves) if are_parameters else None
-    if model is None:
-        model = Leaves(leaves, names_of(leaves))
-        _leaves.append(model)
-    watcher = hook.watch(model, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False)
-    if isinstance(model, Leaves):
+    models = find_roots(leaves) if are_parameters else []
+    if not models:
+        models = [Leaves(leaves, names_of(leaves))]
+        _leaves.extend(models)
+    watcher = _watch(models, leaves, None)
+    if isinstance(models[0], Leaves):
         watcher._observer = None  # nobody calls it
     if recordings.current is not None:
         recordings.current.by_hand.search = _search.pass_begins
@@ -62,25 +65,40 @@ def on_trained_by_hand(
 _search: Search
 
 
-def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
-    """The outermost live module that holds most of `parameters`; None when there is none.
+class Root(NamedTuple):
+    """An outermost module, and which of the parameters that are looked for it holds."""
 
-    Of several that hold as many, the one that holds the first of them: the garbage collector names
-    modules in any order.
+    module: torch.nn.Module
+    held: frozenset[int]  # by their numbers
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """How many it holds; of as many, which holds the first: modules are named in any order."""
+        return len(self.held), -min(self.held)
+
+
+def find_roots(parameters: Iterable[torch.Tensor]) -> list[torch.nn.Module]:
+    """The outermost live modules that hold `parameters`, that which holds most of them in front.
+
+    Those behind it hold what none before them does.
     """
     wanted = {id(parameter): number for number, parameter in enumerate(parameters)}
     live: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
     modules = [module for module in live if "_modules" in module.__dict__]
     inner = {id(child) for module in modules for child in module._modules.values()}
-    best: torch.nn.Module | None = None
-    most = (0, 0)  # of the best: how many, and less the number of the first of them
+    roots = []
     for module in modules:
-        if id(module) in inner:
-            continue
-        held = [wanted[id(p)] for p in module.parameters() if id(p) in wanted]
-        if held and (len(held), -min(held)) > most:
-            best, most = module, (len(held), -min(held))
-    return best
+        if id(module) not in inner:
+            held = frozenset(wanted[id(p)] for p in module.parameters() if id(p) in wanted)
+            if held:
+                roots.append(Root(module, held))
+    found: list[torch.nn.Module] = []
+    known: set[int] = set()
+    for root in sorted(roots, key=lambda root: root.rank, reverse=True):
+        if not root.held <= known:
+            found.append(root.module)
+            known |= root.held
+    return found
 
 
 def _is_to_be_searched(optimizer: Any) -> bool:
@@ -103,15 +121,34 @@ def on_optimizer(optimizer: Any) -> None:
         if recordings.current is not None:  # a second training of the same model, perhaps
             recordings.current.drivers.expect_other()
         return
-    root = find_root(parameters)
-    if root is None:
+    roots = find_roots(parameters)
+    if not roots:
         return
-    if recordings.current is not None and recordings.current.retire_for(root):
+    if recordings.current is not None and recordings.current.retire_for(roots[0]):
         _seen.clear()  # should one that trained before step again, its model is watched again
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
-    run_dir = os.environ["TRAINDBG_RUN_DIR"]
-    hook.watch(root, optimizer, run_dir=run_dir, supervise=False).is_found = True
+    _watch(roots, parameters, optimizer).is_found = True
+
+
+def _watch(
+    roots: list[torch.nn.Module], parameters: list[torch.Tensor], optimizer: Any
+) -> hook.Watcher:
+    """Watches the first one, and the others as its companions."""
+    watcher = hook.watch(
+        roots[0], optimizer, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False
+    )
+    recording = recordings.current
+    if len(roots) > 1 and recording is not None and watcher.is_active:
+        if len(roots) > _MOST_ROOTS:
+            what = f"{len(roots) - _MOST_ROOTS} of {len(roots)} models that are trained together"
+            recording.unseen.say("companions", what, f"at most {_MOST_ROOTS} are")
+            del roots[_MOST_ROOTS:]
+        order = {id(parameter): number for number, parameter in enumerate(parameters)}
+        roots.sort(key=lambda root: min(order.get(id(p), len(order)) for p in root.parameters()))
+        named = list(zip(roots, names_in_program(roots), strict=True))
+        guarded("autostart", recording.add_companions, watcher, named)
+    return watcher
 
 
 def imported(module: Any) -> None:

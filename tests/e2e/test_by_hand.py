@@ -86,16 +86,16 @@ ascent = torch.optim.SGD([multiplier], lr=0.01, maximize=True)
 from traindbg import _autostart
 
 searches = 0
-original = _autostart.find_root
+original = _autostart.find_roots
 
 
-def find_root(parameters):
+def find_roots(parameters):
     global searches
     searches += 1
     return original(parameters)
 
 
-_autostart.find_root = find_root
+_autostart.find_roots = find_roots
 for step in range(200):
     x = torch.randn(32, 10)
     loss = F.cross_entropy(model(x), x[:, :4].argmax(1))

@@ -67,7 +67,7 @@ def test_of_two_modules_that_hold_as_much_the_first_one_is_found() -> None:
     gc.collect()  # which the collector names after younger ones
     younger = torch.nn.Linear(2, 2)
     both = [list(older.parameters()), list(younger.parameters())]
-    assert _autostart.find_root([*both[0], *both[1]]) is older
-    assert _autostart.find_root([*both[1], *both[0]]) is younger
+    assert _autostart.find_roots([*both[0], *both[1]]) == [older, younger]
+    assert _autostart.find_roots([*both[1], *both[0]]) == [younger, older]
     larger = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
-    assert _autostart.find_root([*both[0], *larger.parameters()]) is larger
+    assert _autostart.find_roots([*both[0], *larger.parameters()]) == [larger, older]

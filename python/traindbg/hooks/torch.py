@@ -144,10 +144,7 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
     """Whether one of these belongs to a model that is being watched."""
     if recordings.current is None:
         return False
-    return (
-        recordings.current.watched.watcher_of({id(parameter) for parameter in parameters})
-        is not None
-    )
+    return bool(recordings.current.watched.holders_of({id(p) for p in parameters}))
 
 
 def log(name: str, value: float) -> None:

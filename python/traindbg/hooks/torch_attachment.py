@@ -83,7 +83,7 @@ class Attachment:
         observer.counts_unseen = self._compilation.is_in_use and observer.unseen is None
         observer.arm(self._compilation.is_in_use)
         may_call_parts = self._hot.steps >= 1 or self._calls_parts
-        if may_call_parts and observer.calls_in_training == 0 and train:
+        if watcher.leader is None and may_call_parts and observer.calls_in_training == 0 and train:
             # A step went by in which the training did not call the model itself: look at its parts.
             self._sink.now = _TRAIN
             observer.observe_without_root()
@@ -130,7 +130,7 @@ class Attachment:
     def parts_are_called(self) -> None:
         """A training begins that may call the parts of its model, but never the model itself."""
         self._calls_parts = True
-        for watcher in self._watched.watchers:
+        for watcher in self._watched.every():
             self.prepare(watcher)
 
     @boundary("forward")
@@ -142,21 +142,21 @@ class Attachment:
             if not self._by_hand.is_open:  # its steps were heard before, and end now
                 self._unseen.steps()
         parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
-        for watcher in self._watched.watchers:
+        for watcher in self._watched.every():
             watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)
         if not self._compilation.eager.is_on:
             self._compilation.step_begins()
-        for watcher in self._watched.watchers:
+        for watcher in self._watched.every():
             self.prepare(watcher)
 
     @boundary("forward")
     def export_begins(self) -> None:
         """torch.export is called, perhaps in the middle of a step: what it traces has no hooks."""
-        for watcher in self._watched.watchers:
+        for watcher in self._watched.every():
             if watcher._observer is not None:
                 watcher._observer.disarm()
 
     @boundary("forward")
     def export_ends(self) -> None:
-        for watcher in self._watched.watchers:
+        for watcher in self._watched.every():
             self.prepare(watcher)

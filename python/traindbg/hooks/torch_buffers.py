@@ -51,8 +51,11 @@ class BufferObserver:
         seen: set[int] = set()
         ids: list[int] = []
         buffers: list[torch.Tensor] = []
-        for model, prefix in self._watched.models():
-            for buffer, owner in buffers_in(model, prefix):
+        for watcher in self._watched.every():
+            model = watcher.model
+            if model is None:
+                continue
+            for buffer, owner in buffers_in(model, watcher.prefix, watcher.first_layer):
                 if id(buffer) in seen or number_of(buffer) == 0:
                     continue
                 known = self._ids.get(owner.path)

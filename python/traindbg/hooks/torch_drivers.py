@@ -22,7 +22,6 @@ from traindbg.hooks.torch_parameters import (
     learning_rates,
     number_of,
     optimizer_facts,
-    owned_in,
     role_of,
 )
 from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
@@ -270,8 +269,8 @@ class Drivers:
             return None
         guarded("schedules", schedules.uses, optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        watcher = self._watched.watcher_of(owned)
-        if watcher is None:
+        holders = self._watched.holders_of(owned)
+        if not holders:
             self.strangers.add(optimizer)
             self._beside = None
             self._arm()
@@ -296,9 +295,7 @@ class Drivers:
         guarded("checkpoints", checkpoints.steps, optimizer)
         table = Parameters()
         table.groups = len(optimizer.param_groups)
-        model = watcher.model
-        assert model is not None
-        for parameter, owner in owned_in(model, watcher.prefix):
+        for parameter, owner in self._watched.owned_by(holders):
             if id(parameter) in others or number_of(parameter) == 0:
                 continue
             if any(parameter is known for known in table.values[-1:]):
@@ -383,8 +380,9 @@ class Drivers:
             self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
         guarded("checkpoints", self._begin_between, optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        watcher = self._watched.watcher_of(owned)
-        self._begin_training(None if watcher is None else watcher.model, is_new, was_long)
+        holders = self._watched.holders_of(owned)
+        leader = next((watcher for watcher in holders if watcher.leader is None), None)
+        self._begin_training(None if leader is None else leader.model, is_new, was_long)
         self._hot.foreign_steps = 0
         self.rates = learning_rates(optimizer)
         self._arm()

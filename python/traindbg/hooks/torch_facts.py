@@ -212,7 +212,8 @@ class Facts:
             self._rows.trained(tensor, batches, sizes.drawing, self._hot.steps)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         else:
-            trained = [model for model, _ in self._watched.models() if model.training]
+            models = [watcher.model for watcher in self._watched.watchers]
+            trained = [model for model in models if model is not None and model.training]
             is_evaluation = not trained
             if trained and not self.is_forgotten and not torch.is_grad_enabled():
                 self.is_forgotten = modes.others_evaluate(trained[0], self._hot.steps)

@@ -220,6 +220,7 @@ class ForwardObserver:
         path.attach(self._root, self._before, self._after, self._leaf_called)
         self._root_place = Place(name, root, 0)
         self._prefix = prefix
+        self._first_layer = 0  # the number of the root
         self._handles: list[RemovableHandle] = []
         self._beside_compiler = False
         self._uncompiled: tuple[Any, Any] | None = None
@@ -236,6 +237,10 @@ class ForwardObserver:
         self.counts_unseen = False  # the next whole pass fills these two:
         self.unseen: list[str] | None = None  # names of modules whose call was not seen
         self.seen = 0  # how many were
+
+    def comes_after(self, layers: int) -> None:
+        """So many layers of other models come before the root; before the first pass."""
+        self._first_layer = self._root_place.layer = layers
 
     @property
     def armed(self) -> bool:
@@ -447,8 +452,8 @@ class ForwardObserver:
             self._places = {}  # should the next line fail
             self._places = {
                 id(module): Place(self._prefix + path, module, layer)
-                for layer, (path, module) in enumerate(root.named_modules())
-                if layer > 0
+                for layer, (path, module) in enumerate(root.named_modules(), self._first_layer)
+                if path
             }
         self._path.known = self._places
         if self.counts_unseen:

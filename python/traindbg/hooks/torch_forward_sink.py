@@ -72,13 +72,16 @@ class ForwardSink:
         if patches.is_transforming():
             self.transformed()
             return 0
-        if self._evaluations.is_training(root):
+        if self._is_of_training(root):
             return _TRAIN if self._hot.due & FORWARD_ROLES else 0
         if len(self._watched.watchers) == 1 and any(
             not name.startswith("metric/") for name in self._evaluations.names
         ):
             self._evaluations.end()  # its loss was computed: this is the next batch
         return _EVAL if self._session.due(_EVAL) & FORWARD_ROLES else 0
+
+    def _is_of_training(self, root: torch.nn.Module) -> bool:
+        return self._evaluations.is_training(root)
 
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
@@ -237,3 +240,56 @@ class ForwardSink:
 
     def failed(self, feature: str, error: Exception) -> None:
         self.guard.failed(feature, error)
+
+
+class CompanionSink(ForwardSink):
+    """Takes what companions compute, once in a pass of the training. One per recording.
+
+    Begin and end of passes and evaluations are their leaders' to tell.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._passes: dict[int, tuple[int, int]] = {}  # by ids: when each was looked at last
+        self._behind: set[str] = set()  # of what they are given, that which others compute
+
+    @boundary("forward")
+    def _wants_forward(self, root: torch.nn.Module) -> int:
+        mode = self._forward_mode(root)
+        if mode == _TRAIN:
+            under_way = (self._hot.steps, self._micro.number)
+            if self._micro.is_beyond or self._passes.get(id(root)) == under_way:
+                return NOTHING
+            self._passes[id(root)] = under_way
+        if mode == 0:
+            return NOTHING
+        self.now = mode
+        due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
+        return INPUTS if due & FORWARD_ROLES == _INPUT else EVERYTHING
+
+    def _is_of_training(self, root: torch.nn.Module) -> bool:
+        return self._evaluations.mode() == _TRAIN or super()._is_of_training(root)
+
+    def part_begins(self) -> None:
+        self.now = _TRAIN
+
+    @boundary("inputs")
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        """Of what it is given, that which no watched model computed."""
+        name = f"{place.name}.{number}"
+        if tensor.requires_grad:
+            self._behind.add(name)
+        if name not in self._behind:
+            tensor_id = self._tensors.place_id(
+                f"input/{name}{self._mark()}", "input", place, "none", tensor
+            )
+            self._tensors.take(self.now, tensor_id, tensor)
+
+    def model_called(
+        self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Probes are of leaders."""
+
+    def wants_mixers(self) -> bool:
+        """Sequences are followed through leaders."""
+        return False

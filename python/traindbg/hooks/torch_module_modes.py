@@ -106,8 +106,13 @@ class Modes:
             for model, prefix in self._models.models()
             if any(id(parameter) in reached for parameter in model.parameters())
         ]
-        # Of several that are trained together, one in evaluation mode is a part.
-        in_training = any(model.training for model, _ in trained)
+        # Of several that are trained together, one in evaluation mode is a part. Of companions such
+        # do not count that compute the same in both modes.
+        leaders = {id(watcher.model) for watcher in self._models.watchers}
+        in_training = any(
+            model.training and (id(model) in leaders or any(map(acts_by_mode, model.modules())))
+            for model, _ in trained
+        )
         acting = [
             (prefix + name, module)
             for model, prefix in ([] if in_training else trained)
@@ -121,7 +126,7 @@ class Modes:
                     self._teller.fact("norms_held_back", len(held_back), held_back[0])
                 else:
                     self._teller.fact("modules_in_eval", 0)
-                if all(model.training for model, _ in trained):
+                if all(model.training for model, _ in trained if id(model) in leaders):
                     self._norms_were_fresh = True  # they were trained, here
             return
         if any(module.training for _, module in acting):
@@ -143,12 +148,19 @@ class Modes:
 
         Of so many `samples`; in training it was of so many as `batches` holds.
         """
-        for model, prefix in self._models.models():
-            acting = [(name, m) for name, m in model.named_modules() if acts_by_mode(m)]
+        for watcher in self._models.watchers:
+            together = [watcher, *self._models.companions_of(watcher)]
+            acting = [
+                (each.prefix + name, module, model.training)
+                for each in together
+                if (model := each.model) is not None
+                for name, module in model.named_modules()
+                if acts_by_mode(module)
+            ]
             if not acting:
                 continue
-            on = [name for name, module in acting if module.training] if model.training else []
-            place = prefix + on[0] if on else ""
+            on = [name for name, module, is_on in acting if is_on and module.training]
+            place = on[0] if on else ""
             self._teller.fact("modules_in_train", len(on), place, evaluation=True)
             self.tell_whether_other(samples, batches)
             return

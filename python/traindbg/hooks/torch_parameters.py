@@ -39,17 +39,24 @@ def role_of(name: str) -> str:
     return "bias" if "bias" in name.rpartition(".")[2] else "weight"
 
 
-def owned_in(model: torch.nn.Module, prefix: str) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
-    """All parameters of a model in order; one of several names (tied weights) comes with each."""
-    layers = {id(module): layer for layer, module in enumerate(model.modules())}
+def owned_in(
+    model: torch.nn.Module, prefix: str, first_layer: int = 0
+) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
+    """All parameters of a model in order; one of several names (tied weights) comes with each.
+
+    `first_layer`: the number of the model itself, where others come before it.
+    """
+    layers = {id(module): layer for layer, module in enumerate(model.modules(), first_layer)}
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             yield parameter, _owner(path, module, name, prefix, layers[id(module)])
 
 
-def buffers_in(model: torch.nn.Module, prefix: str) -> Iterator[tuple[torch.Tensor, Owner]]:
+def buffers_in(
+    model: torch.nn.Module, prefix: str, first_layer: int = 0
+) -> Iterator[tuple[torch.Tensor, Owner]]:
     """All buffers of a model, as `owned_in` gives its parameters."""
-    for layer, (path, module) in enumerate(model.named_modules()):
+    for layer, (path, module) in enumerate(model.named_modules(), first_layer):
         for name, buffer in module._buffers.items():  # `named_buffers` takes longer than the rest
             if buffer is not None:
                 yield buffer, _owner(path, module, name, prefix, layer)

@@ -33,7 +33,7 @@ from traindbg.hooks.torch_drivers import SKIPPED_UNTIL_A_STEP, Drivers
 from traindbg.hooks.torch_ends import Ends, is_failure
 from traindbg.hooks.torch_evaluations import Evaluations
 from traindbg.hooks.torch_facts import Facts
-from traindbg.hooks.torch_forward_sink import FORWARD_ROLES, ForwardSink
+from traindbg.hooks.torch_forward_sink import FORWARD_ROLES, CompanionSink, ForwardSink
 from traindbg.hooks.torch_gradients import GRADIENTS_BEFORE, GradientObserver
 from traindbg.hooks.torch_guard import (
     STRIKES,
@@ -46,7 +46,7 @@ from traindbg.hooks.torch_guard import (
 from traindbg.hooks.torch_in_backward import StepsInBackward
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
 from traindbg.hooks.torch_micro_batches import MicroBatches
-from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_names import is_compiled, unwrap
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_shards import rank_of_process
@@ -98,7 +98,8 @@ class Recording:
             self._facts,
             self.by_hand,
         )
-        self.sink = ForwardSink(*common, self._micro, self.compilation, self.unseen)
+        of_passes = (*common, self._micro, self.compilation, self.unseen)
+        self.sink, self.companion_sink = ForwardSink(*of_passes), CompanionSink(*of_passes)
         self.attachment = Attachment(
             self.guard,
             self.session,
@@ -215,6 +216,28 @@ class Recording:
             guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
         return watcher
 
+    def add_companions(self, leader: Watcher, models: list[tuple[torch.nn.Module, str]]) -> None:
+        """Watches what an optimizer trains beside the model of `leader`.
+
+        `models`: all of them, that of `leader` too, as the optimizer holds them, each with its name
+        in the program.
+        """
+        layers = 0
+        for model, name in models:
+            root, runs_compiled = unwrap(model)
+            if root is leader.model:
+                leader.comes_after(layers)
+            else:
+                prefix = self.watched.prefix_of_companion(root, name)
+                companion = Watcher(root, prefix, self, leader)
+                companion._compiled = runs_compiled
+                companion.comes_after(layers)
+                self.watched.add(companion)
+                guarded("forward", self.attachment.prepare, companion)
+            layers += sum(1 for _ in root.modules())
+        self._facts.forget()
+        self._arm()
+
     def retire_for(self, model: torch.nn.Module) -> bool:
         """`model` is found, and about to be trained after others; whether they are done with.
 
@@ -241,6 +264,8 @@ class Recording:
     def drop(self, watcher: Watcher) -> None:
         """Forgets a watcher; the recording stays open."""
         self.by_hand.look()
+        for companion in self.watched.companions_of(watcher):
+            self.drop(companion)
         self.watched.remove(watcher)
         if self.watched.watchers:  # else it closes, or another model comes
             self._facts.forget()
@@ -296,7 +321,7 @@ class Recording:
         self.tensors.deferred.clear()
         self.tensors.later.clear()
         self._losses.scaled = None
-        for watcher in list(self.watched.watchers):
+        for watcher in self.watched.every():
             watcher.detach()
         if current is self:
             current = None
@@ -483,7 +508,7 @@ class Recording:
         self._micro.step_ended()
         if driver is None:
             owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            if self.watched.watcher_of(owned) is None:
+            if not self.watched.holders_of(owned):
                 return  # it steps, and is none of ours
         if not self._facts.are_followed:
             return
@@ -675,7 +700,7 @@ class Recording:
             self._gradients.clear()
         if is_new_plan or (self.hot.due | due_before) & FORWARD_ROLES:
             self.compilation.step_begins()
-            for watcher in self.watched.watchers:
+            for watcher in self.watched.every():
                 if watcher._observer is not None and watcher._observer.observing:
                     watcher._observer.disarm()
                 self.attachment.prepare(watcher)

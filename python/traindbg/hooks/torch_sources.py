@@ -123,7 +123,8 @@ class Sources:
             for path, module in model.named_modules():
                 line = self._modules.get(module) if _is_key(module) else None
                 if line is not None and len(found) < _MOST_MODULES:
-                    found[f"module/{prefix}{path}" if path else "model"] = line
+                    where = prefix + path if path else prefix.rstrip(".")
+                    found[f"module/{where}" if where else "model"] = line
         return [
             {"what": what, "file": line.file, "line": line.number, "function": line.function}
             for what, line in found.items()

@@ -126,7 +126,9 @@ class Threads:
         return self._last is None or self._last == self._trains or not _is_alive(self._last)
 
     def _watcher_of(self, root: torch.Tensor | None) -> Watcher | None:
-        return self._watched.watcher_of(_leaves_of(root))
+        for holder in self._watched.holders_of(_leaves_of(root)):
+            return holder if holder.leader is None else holder.leader
+        return None
 
     def _takes_over(self, this: int, root: torch.Tensor | None) -> bool:
         """Whether this thread is heard although the pass before was another one's."""

@@ -12,6 +12,8 @@ from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import Owner, Parameters, owned_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import torch
 
     from traindbg.hooks.torch_watcher import Watcher
@@ -38,10 +40,16 @@ def are_of_others(shapes: Shapes, known: Shapes) -> bool:
 
 
 class WatchedModels:
-    """One per recording. Owns the list of watchers and the tables of optimizers' parameters."""
+    """One per recording. Owns the lists of watchers and the tables of optimizers' parameters.
+
+    A companion is trained by the same optimizer as a watched model, and is no part of it: a head, a
+    decoder, a loss with weights of its own. All is known of it that is known of a watched model,
+    but passes, evaluations and what facts follow from input to loss are those of its leader.
+    """
 
     def __init__(self) -> None:
         self.watchers: list[Watcher] = []
+        self.companions: list[Watcher] = []
         self.tables: weakref.WeakKeyDictionary[torch.optim.Optimizer, Parameters] = (
             weakref.WeakKeyDictionary()
         )
@@ -52,21 +60,39 @@ class WatchedModels:
 
     def prefix_of(self, model: torch.nn.Module) -> str:
         """What the names of a model's modules begin with, that of one to come included."""
-        for watcher in self.watchers:
+        for watcher in self.every():
             if watcher.model is model:
                 return watcher.prefix
         self._retired = [(done, prefix) for done, prefix in self._retired if done() is not None]
         for done, prefix in self._retired:
             if done() is model:
                 return prefix
-        taken = {watcher.prefix for watcher in self.watchers}
+        return self._free_prefix(model, "", class_name(model))
+
+    def prefix_of_companion(self, model: torch.nn.Module, name: str) -> str:
+        """The same of a companion, which the program calls `name`; empty: its class's name."""
+        name = name or class_name(model)
+        return self._free_prefix(model, f"{name}.", name)
+
+    def _free_prefix(self, model: torch.nn.Module, prefix: str, name: str) -> str:
+        taken = {watcher.prefix for watcher in self.every()}
         taken.update(prefix for _, prefix in self._retired)
+        for watcher in self.watchers:  # parts of one without a prefix
+            if watcher.model is not None and not watcher.prefix:
+                taken.update(f"{child}." for child, _ in watcher.model.named_children())
         shapes = guarded("names", shapes_of, model) or {}
-        prefix, number = "", 1
+        number = 2 if prefix else 1
         while prefix in taken or are_of_others(shapes, self._shapes.get(prefix, {})):
-            prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
+            prefix = name + (f"#{number}" if number > 1 else "") + "."
             number += 1
         return prefix
+
+    def every(self) -> list[Watcher]:
+        """Watchers and companions, in the order of their layers."""
+        return sorted(
+            [*self.watchers, *self.companions],
+            key=lambda watcher: watcher.first_layer,
+        )
 
     def is_retired(self, model: torch.nn.Module) -> bool:
         """Whether it was trained before others, and is no longer watched for that."""
@@ -79,7 +105,7 @@ class WatchedModels:
 
     def add(self, watcher: Watcher) -> None:
         """One more is watched."""
-        self.watchers.append(watcher)
+        (self.watchers if watcher.leader is None else self.companions).append(watcher)
         self._owners = None
         if watcher.model is not None:
             self._shapes.setdefault(watcher.prefix, {}).update(
@@ -88,9 +114,14 @@ class WatchedModels:
 
     def remove(self, watcher: Watcher) -> None:
         """It is watched no more."""
-        if watcher in self.watchers:
-            self.watchers.remove(watcher)
+        for watchers in (self.watchers, self.companions):
+            if watcher in watchers:
+                watchers.remove(watcher)
         self._owners = None
+
+    def companions_of(self, leader: Watcher) -> list[Watcher]:
+        """Those that are trained with this one's model."""
+        return [watcher for watcher in self.companions if watcher.leader is leader]
 
     def parts_changed(self) -> None:
         """Some module got another part: a watched model may have other parameters now."""
@@ -103,8 +134,11 @@ class WatchedModels:
         return self.watchers[0].model if self.watchers else None
 
     def models(self) -> list[tuple[torch.nn.Module, str]]:
-        """The watched models that are alive, with what the names of their modules begin with."""
-        alive = ((watcher.model, watcher.prefix) for watcher in self.watchers)
+        """The watched models that are alive, with what the names of their modules begin with.
+
+        Companions come behind.
+        """
+        alive = ((watcher.model, watcher.prefix) for watcher in [*self.watchers, *self.companions])
         return [(model, prefix) for model, prefix in alive if model is not None]
 
     def optimizers(self) -> list[torch.optim.Optimizer]:
@@ -115,17 +149,31 @@ class WatchedModels:
         """Of all parameters of watched models, by their ids; of several names, the first one."""
         if self._owners is None:
             self._owners = {}
-            for model, prefix in self.models():  # some have a length, and may be empty
-                for parameter, owner in owned_in(model, prefix):
+            for watcher in self.every():
+                model = watcher.model
+                if model is None:  # some have a length, and may be empty
+                    continue
+                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer):
                     self._owners.setdefault(id(parameter), owner)
         return self._owners
 
-    def watcher_of(self, owned: set[int]) -> Watcher | None:
-        """The first one whose model has one of these parameters, which are given by their ids."""
-        for watcher in self.watchers:
+    @staticmethod
+    def owned_by(holders: list[Watcher]) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
+        """Their models' parameters in order; what several of them share is the first one's."""
+        before: set[int] = set()
+        for watcher in holders:
             model = watcher.model
-            if model is not None and any(
-                id(parameter) in owned for parameter in model.parameters()
-            ):
-                return watcher
-        return None
+            if model is not None:
+                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer):
+                    if id(parameter) not in before:
+                        yield parameter, owner
+                before.update(id(parameter) for parameter in model.parameters())
+
+    def holders_of(self, owned: set[int]) -> list[Watcher]:
+        """Those whose models have one of these parameters, which are given by their ids."""
+        return [
+            watcher
+            for watcher in self.every()
+            if (model := watcher.model) is not None
+            and any(id(parameter) in owned for parameter in model.parameters())
+        ]

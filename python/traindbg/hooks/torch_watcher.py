@@ -36,6 +36,8 @@ class Host(Protocol):
 
     @property
     def sink(self) -> Sink: ...
+    @property
+    def companion_sink(self) -> Sink: ...
     def record_exception(self, error: BaseException) -> None: ...
     def remove(self, watcher: Watcher) -> None: ...
     def drop(self, watcher: Watcher) -> None: ...
@@ -48,10 +50,18 @@ class Watcher:
     when nothing could be recorded from the start.
     """
 
-    def __init__(self, model: torch.nn.Module, prefix: str, recording: Host | None) -> None:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        prefix: str,
+        recording: Host | None,
+        leader: Watcher | None = None,
+    ) -> None:
         self._model = weakref.ref(model)
         self._recording = recording
         self.prefix = prefix
+        self.leader = leader  # of a companion: the watcher of the model that it is trained with
+        self.first_layer = 0  # the number of the model among the layers of its companions
         self.run_dir = Path(recording.session.run_directory) if recording else Path()
         self._observer: ForwardObserver | None = None
         self._calls_outside = 0  # of a training pass, up to the last loss without gradients
@@ -66,8 +76,15 @@ class Watcher:
             path = _core.ForwardPath(
                 recording.session, recording.hot, torch.Tensor, patches.transforms
             )
-            self._observer = ForwardObserver(model, root_name, prefix, recording.sink, path)
+            sink = recording.sink if leader is None else recording.companion_sink
+            self._observer = ForwardObserver(model, root_name, prefix, sink, path)
             weakref.finalize(model, _forget, weakref.ref(self))
+
+    def comes_after(self, layers: int) -> None:
+        """So many layers of companions come before the model."""
+        self.first_layer = layers
+        if self._observer is not None:
+            self._observer.comes_after(layers)
 
     @property
     def model(self) -> torch.nn.Module | None:

@@ -1,0 +1,123 @@
+"""Several modules that one optimizer trains: all of them are watched, under the script's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from trainings import Outcome, run_plain, run_training
+
+import traindbg
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A net that reads digits in three parts, one of which is in a list; `forgotten` evaluates its head
+# as it is trained.
+SCRIPT = """
+import sys
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+forgotten = "forgotten" in sys.argv
+digits = load_digits()
+x = torch.tensor(digits.data, dtype=torch.float32)
+x, y = (x - x.mean()) / x.std(), torch.tensor(digits.target)
+
+
+class Trainer:
+    def __init__(self):
+        torch.manual_seed(0)
+        self.encoder = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 32), nn.ReLU())
+        self.others = [nn.Linear(32, 32)]
+        self.head = nn.Sequential(nn.Dropout(0.4), nn.BatchNorm1d(32), nn.Linear(32, 10))
+        parts = [self.encoder, *self.others, self.head]
+        weights = [p for part in parts for p in part.parameters()]
+        self.optimizer = torch.optim.Adam(weights, lr=2e-3)
+
+    def scores(self, rows):
+        return self.head(torch.tanh(self.others[0](self.encoder(x[rows]))))
+
+    def evaluate(self):
+        self.encoder.eval()
+        if not forgotten:
+            self.head.eval()
+        with torch.no_grad():
+            loss = F.cross_entropy(self.scores(slice(1500, None)), y[1500:])
+        self.encoder.train()
+        self.head.train()
+        return loss.item()
+
+
+trainer = Trainer()
+for step in range(240):
+    rows = torch.randint(0, 1500, (64,))
+    trainer.optimizer.zero_grad()
+    loss = F.cross_entropy(trainer.scores(rows), y[rows])
+    loss.backward()
+    trainer.optimizer.step()
+    if step % 40 == 39:
+        print(repr(loss.item()), repr(trainer.evaluate()))
+"""
+COLLECTED = "weights,gradients,weight_updates,inputs,outputs,activations,buffers"
+ALL = ("--collect", COLLECTED, "--every", "20")
+
+
+def script_in(directory: Path) -> Path:
+    path = directory / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    directory = tmp_path_factory.mktemp("companions")
+    outcome = run_training(directory / "runs", script_in(directory), options=ALL)
+    assert outcome.code == 0, outcome.stderr
+    return outcome
+
+
+def names_of(outcome: Outcome) -> set[str]:
+    return set(traindbg.Run(outcome.run).names())
+
+
+@pytest.mark.parametrize("role", ["weight", "gradient", "update_ratio"])
+def test_parameters_of_all_parts_are_there(everything: Outcome, role: str) -> None:
+    names = {name for name in names_of(everything) if name.startswith(f"{role}/")}
+    weights = {"0.weight", "2.weight", "others.0.weight", "head.1.weight", "head.2.weight"}
+    assert {f"{role}/{name}" for name in weights} <= names
+
+
+def test_what_all_parts_compute_is_there(everything: Outcome) -> None:
+    names = names_of(everything)
+    outputs = {"output/0", "output/2", "output/others.0", "output/head.1", "output/head.2"}
+    assert outputs <= names
+    assert {"activation/1", "activation/3", "buffer/head.1.running_mean"} <= names
+
+
+def test_the_data_alone_are_inputs(everything: Outcome) -> None:
+    inputs = {name for name in names_of(everything) if name.startswith("input/")}
+    assert inputs == {"input/0"}
+
+
+def test_nothing_is_found_in_it_and_nothing_is_missed(everything: Outcome) -> None:
+    assert everything.rules_fired() == set()
+    assert "not captured" not in everything.stderr
+
+
+def test_it_is_the_same_training(everything: Outcome, tmp_path: Path) -> None:
+    assert run_plain(script_in(tmp_path)).stdout == everything.stdout
+
+
+def test_a_head_that_is_evaluated_as_it_is_trained_is_found(tmp_path: Path) -> None:
+    outcome = run_training(tmp_path / "runs", script_in(tmp_path), "forgotten")
+    assert outcome.code == 0, outcome.stderr
+    (finding,) = (
+        each
+        for each in outcome.verdict["findings"]
+        if each["rule"] == "train_mode_in_validation" and each["severity"] != "info"
+    )
+    assert finding["layer"].startswith("head.")
