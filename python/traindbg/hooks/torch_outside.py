@@ -22,11 +22,13 @@ from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import has_memory, number_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_untrained import first_elements, first_elements_of
+from traindbg.hooks.torch_variables import names_in_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _MOST = 64
+_MOST_AROUND = 32  # modules around a parameter
 _FEWEST_DRAWN = 4  # elements, all of them different
 _LARGE = 256  # elements of a matrix that show their distribution
 
@@ -59,16 +61,36 @@ def _is_drawn(parameter: nn.Parameter) -> bool | None:
     return True if is_varied and checkpoints.was_initialised(parameter) else None
 
 
+def _holder_of(thing: Any, table: str, modules: Sequence[nn.Module]) -> tuple[Any, str]:
+    """The first of the modules that has it in this table of its, and the key there."""
+    for module in modules:
+        own = vars(module).get(table)
+        if type(own) is dict:
+            for key, value in own.items():
+                if value is thing:
+                    return module, key
+    return None, ""
+
+
 def _place_of(parameter: nn.Parameter) -> str:
-    """What holds a parameter, by the name that its holder has. Goes through all objects, twice."""
-    holder: Any = parameter
-    for module in _core.instances_of(nn.Module):
-        own = vars(module).get("_parameters")
-        if type(own) is dict and any(value is parameter for value in own.values()):
-            holder = module
+    """Where the module is that holds a parameter, from what the program calls the outermost one on.
+
+    Goes through all objects, twice.
+    """
+    modules: list[nn.Module] = _core.instances_of(nn.Module)
+    outermost, _ = _holder_of(parameter, "_parameters", modules)
+    if outermost is None:
+        return held_as(parameter, gc.get_referrers(parameter))[0] or "a parameter"
+    path: list[str] = []
+    while len(path) < _MOST_AROUND:
+        around, key = _holder_of(outermost, "_modules", modules)
+        if around is None:
             break
-    name, _ = held_as(holder, gc.get_referrers(holder))
-    return name or ("a parameter" if holder is parameter else class_name(holder))
+        outermost = around
+        path.insert(0, key)
+    (name,) = names_in_program([outermost])
+    name = name or held_as(outermost, gc.get_referrers(outermost))[0] or class_name(outermost)
+    return ".".join([name, *path])
 
 
 def copies_among(

@@ -22,7 +22,8 @@ const model::RuleInfo kDeadRelu = {
         "at "
         "least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
         "warning if the training learns all the same (around the layer). Partly: at least `share` "
-        "of the units in each of the last `window` captured batches, after 100 steps: a warning while the "
+        "of the units in each of the last `window` captured batches, after 100 steps, at two looks running: "
+        "a warning while the "
         "training "
         "does not learn or where `nearly` of them died in training, most of which were not inactive at the "
         "first "
@@ -125,13 +126,16 @@ class DeadRelu final : public Rule {
             }
         }
         const bool learns = loss_.has_learned();
-        const char* key = dead != nullptr     ? (learns ? "layer_learning" : "layer")
-                          : partly != nullptr ? (learns ? "units_learning" : "units")
-                                              : "";
+        // A training that is about to learn is given one more look.
+        partly_looks_ = dead == nullptr && partly != nullptr && !learns ? partly_looks_ + 1 : 0;
+        const char* key = dead != nullptr                           ? (learns ? "layer_learning" : "layer")
+                          : partly == nullptr || partly_looks_ == 1 ? ""
+                          : learns                                  ? "units_learning"
+                                                                    : "units";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (dead != nullptr) fire(step, *dead, dead_places, true, learns, sink);
-        else if (partly != nullptr) fire(step, *partly, partly_places, false, learns, sink);
+        else if (!firing_.empty()) fire(step, *partly, partly_places, false, learns, sink);
     }
 
     // By updates: what is sparse by its nature was so at the first step.
@@ -183,6 +187,7 @@ class DeadRelu final : public Rule {
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;
     std::string firing_;
+    int partly_looks_ = 0;  // in a row, of a training that has not learned
     TrainingLoss loss_;
 };
 

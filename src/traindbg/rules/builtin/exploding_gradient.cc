@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -37,7 +38,10 @@ const model::RuleInfo kExplodingGradient = {
         "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
         "of that look the loss is not finite, or (warning) the first loss is more than `growth` times the "
-        "entropy of the labels, that of guessing, and 20 steps and more have not brought it below that. In "
+        "entropy of the labels, that of guessing, and 20 steps and more have not brought it below that, or "
+        "(warning) the gradient grows so more than a million-fold at the first three looks, the first one "
+        "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
+        "all weights, and after 100 steps the training has not come far. In "
         "depth: at the first step, before any update, what the last "
         "layers with weights return is more than `growth` times as large as what the first of them returns, "
         "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
@@ -137,6 +141,9 @@ class ExplodingGradient final : public Rule {
   private:
     static constexpr const char* kKey = "gradients";
     static constexpr const char* kTime = "time";
+    static constexpr double kFarInTime = 1e6;  // growth that no training does well by
+    static constexpr int kLooksInTime = 3;
+    static constexpr std::uint64_t kUntilHeldUp = 100;  // steps
 
     // Through the uses of one layer, and then out of all bounds.
     void look_at_time(const model::StepView& step, FindingSink& sink) {
@@ -144,8 +151,16 @@ class ExplodingGradient final : public Rule {
             time_place_.clear();
             time_ratio_ = 0;
             is_lost_ = tells_time_ = false;
+            time_looks_ = far_looks_ = 0;
         }
-        for (const LoopFact& fact : loop_facts(step, "gradient_through_time")) {
+        const std::vector<LoopFact> in_time = loop_facts(step, "gradient_through_time");
+        if (!in_time.empty() && (time_looks_ > 0 || step.step() == 0)) {
+            ++time_looks_;
+            far_looks_ += std::ranges::any_of(in_time, [](const LoopFact& fact) {
+                return fact.value > kFarInTime || std::isinf(fact.value);
+            });
+        }
+        for (const LoopFact& fact : in_time) {
             const bool is_large = fact.value > growth_ || std::isinf(fact.value);
             if (!is_large || (!time_place_.empty() && fact.value < time_ratio_)) continue;
             time_place_ = fact.place;
@@ -166,14 +181,25 @@ class ExplodingGradient final : public Rule {
     // It may also stay finite, and be nonsense.
     void judge_loss_of_time(const model::StepView& step, FindingSink& sink) {
         if (time_place_.empty() || is_lost_) return;
-        if (is_nonsense()) {
+        const bool is_nonsensical = is_nonsense();
+        if (is_nonsensical || is_held_up()) {
             ++judged_;
             tells_time_ = true;
-            fire_time(model::Severity::kWarning, told_of_nonsense(step), sink);
+            fire_time(model::Severity::kWarning,
+                      is_nonsensical
+                          ? told_of_nonsense(step)
+                          : base::format("after {} steps the loss is {}, {} at the start", loss_.count(),
+                                         human_number(loss_.level()), human_number(loss_.start())),
+                      sink);
         } else if (tells_time_) {
             tells_time_ = false;
             sink.clear(kTime);
         }
+    }
+    // Of such gradients nothing is left but their last digits, and the training gets nowhere by them.
+    [[nodiscard]] bool is_held_up() const {
+        return time_looks_ >= kLooksInTime && far_looks_ == time_looks_ && first_norm_ > weight_norm_ &&
+               loss_.count() >= kUntilHeldUp && !loss_.has_learned_much();
     }
     void fire_time(model::Severity severity, const std::string& what, FindingSink& sink) const {
         model::Finding finding;
@@ -452,6 +478,7 @@ class ExplodingGradient final : public Rule {
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;
     bool tells_time_ = false;
+    int time_looks_ = 0, far_looks_ = 0;  // from the first step on
     model::StepIndex time_step_ = 0;
     bool is_lost_ = false;
     static constexpr model::StepIndex kSoon = 10;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ const model::RuleInfo kLabelNoise = {
         "never seen.",
     .when =
         "A classification whose training labels are contradicted, in the last captured steps (three to six, "
-        "150 labels), in a share of at least `missed` (and nearly so without the worst of these steps, and a "
+        "and as many as have two evaluations before them, up to 24; 150 labels), in a share of at least "
+        "`missed` (and nearly so without the worst of these steps, and a "
         "quarter of it at the best one), while those of the evaluation before each of these steps, "
         "`evaluations` different ones in all, were in no more than `ratio` of that share, and significantly "
         "(four standard errors, five where it is more than half); the model was no better trained then. "
@@ -102,7 +104,7 @@ class LabelNoise final : public Rule {
             return;
         }
         training_.push_back(now);
-        if (training_.size() > kLooks) training_.erase(training_.begin());
+        if (training_.size() > kMostLooks) training_.erase(training_.begin());
         lowest_mean_ = any_ ? std::min(lowest_mean_, mean->value) : mean->value;
         highest_mean_ = any_ ? std::max(highest_mean_, mean->value) : mean->value;
         any_ = true;
@@ -118,7 +120,8 @@ class LabelNoise final : public Rule {
     }
 
   private:
-    static constexpr std::size_t kLooks = 6, kFewestLooks = 3, kMostEvaluations = 64;
+    // The last ones; more where fewer evaluations than needed lie among them.
+    static constexpr std::size_t kLooks = 6, kFewestLooks = 3, kMostLooks = 24, kMostEvaluations = 64;
     static constexpr double kFewestLabels = 150;
     static constexpr double kOfLeast = 0.25, kManyLabels = 24;
     static constexpr double kOfOthers = 0.8;  // without the worst look
@@ -257,7 +260,8 @@ class LabelNoise final : public Rule {
         double least = 1;
         std::size_t looks = 0;
         std::set<model::StepIndex> evaluations;
-        for (const Counted& look : training_) {
+        for (const Counted& look : std::views::reverse(training_)) {
+            if (looks >= kLooks && evaluations.size() >= needed_) break;
             const auto after = std::find_if(evaluated_.begin(), evaluated_.end(),
                                             [&](const Counted& one) { return one.step >= look.step; });
             if (after == evaluated_.begin()) continue;
