@@ -20,10 +20,12 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from trainings import ROOT, Outcome, clean_environment, run_training
+if TYPE_CHECKING:
+    from trainings import Outcome
 
+ROOT = Path(__file__).resolve().parents[2]
 MEASURE = ROOT / "benchmarks" / "python"
 CLIENT = Path(__file__).with_name("forked_client.py")
 SECONDS = 200
@@ -42,7 +44,6 @@ class Server:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=clean_environment(),
                 start_new_session=True,
             )
         assert self._process.stdout is not None
@@ -71,6 +72,8 @@ class Server:
         **extra: str,
     ) -> Outcome:
         """`traindbg run OPTIONS -- python SCRIPT ARGUMENTS`, to its end."""
+        from trainings import run_training  # tests/python has other trainings
+
         outcome = run_training(
             runs, script, *arguments, options=options, python=self.python(), **extra
         )

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from junitparser import Failure, JUnitXml, Skipped
 from sarif_pydantic import Sarif
-from trainings import DIGITS, run_training, traindbg
+from trainings import DIGITS, traindbg
 
 if TYPE_CHECKING:
+    from forked import Server
     from trainings import Outcome
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def faulty(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     runs = tmp_path_factory.mktemp("runs")
-    return run_training(runs, DIGITS, "--fault", "learning_rate", options=("--quiet",))
+    return forked.run(runs, DIGITS, "--fault", "learning_rate", options=("--quiet",))
 
 
 def check(run: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Server
 from trainings import PROGRAM, ROOT, SECONDS, clean_environment
 
 EXAMPLES = ROOT / "examples" / "plugins"
@@ -77,13 +78,13 @@ def rule_file(folder: Path, name: str, body: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Path:
     """A folder with a recorded run called `one`, of which nothing may be changed."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "train.py").write_text(TRAINING)
     done = traindbg(
         folder, "run", "--name", "one", "--collect", "gradients", "--raw", "weights", "--every", 5,
-        "--no-report", "--", sys.executable, "train.py",
+        "--no-report", "--", *forked.python(), "train.py",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import DIGITS, Outcome, run_plain, run_training, traindbg, traindbg_json
 
 # Fault to (rules that must fire, the cause that must stand first, further arguments).
@@ -18,16 +19,24 @@ FAULTS: dict[str, tuple[set[str], str, tuple[str, ...]]] = {
     "no_zero_grad": ({"gradients_not_cleared"}, "gradients_not_cleared", ()),
     "shuffled_labels": ({"overfit"}, "label_misalignment", ("--epochs", "60")),
 }
+REAL = "learning_rate"  # in a process of its own; the others are forked
+
+
+def train_with(
+    fault: str, forked: Server, runs: Path, *arguments: str, options: tuple[str, ...] = ()
+) -> Outcome:
+    run = run_training if fault == REAL else forked.run
+    return run(runs, DIGITS, "--fault", fault, *arguments, options=options)
 
 
 @pytest.fixture(scope="module", params=FAULTS)
 def faulty(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forked: Server
 ) -> tuple[str, Outcome]:
     """A training with a fault, run to its own end."""
     fault = str(request.param)
     runs = tmp_path_factory.mktemp(fault)
-    return fault, run_training(runs, DIGITS, "--fault", fault, *FAULTS[fault][2])
+    return fault, train_with(fault, forked, runs, *FAULTS[fault][2])
 
 
 def test_a_healthy_training_ends_clean_with_a_report(healthy: Outcome) -> None:
@@ -44,8 +53,10 @@ def test_a_healthy_training_prints_what_it_prints_without_traindbg(healthy: Outc
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_other_seeds_of_a_healthy_training_are_clean_too(tmp_path: Path, seed: int) -> None:
-    outcome = run_training(tmp_path, DIGITS, "--seed", seed)
+def test_other_seeds_of_a_healthy_training_are_clean_too(
+    tmp_path: Path, forked: Server, seed: int
+) -> None:
+    outcome = forked.run(tmp_path, DIGITS, "--seed", seed)
     assert outcome.code == 0
     assert outcome.rules_fired() == set()
 
@@ -99,11 +110,11 @@ def test_offline_check_of_the_healthy_run_is_clean(healthy: Outcome) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_on_finding_stop_ends_a_faulty_training_early(tmp_path: Path, fault: str) -> None:
+def test_on_finding_stop_ends_a_faulty_training_early(
+    tmp_path: Path, forked: Server, fault: str
+) -> None:
     epochs = FAULTS[fault][2] or ("--epochs", "60")
-    outcome = run_training(
-        tmp_path, DIGITS, "--fault", fault, *epochs, options=("--on-finding", "stop")
-    )
+    outcome = train_with(fault, forked, tmp_path, *epochs, options=("--on-finding", "stop"))
     assert outcome.code == 90, outcome.stderr
     assert outcome.end["exit_code"] == 90
     assert outcome.end["stopped_by_rule"] is True

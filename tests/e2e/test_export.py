@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
+from forked import Server
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.util import tensor_util
@@ -50,11 +51,12 @@ with td.watch(
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Path:
     directory = tmp_path_factory.mktemp("export")
     script = directory / "train.py"
     script.write_text(TRAINING)
-    subprocess.run([sys.executable, script, directory / "run"], check=True, env=clean_environment())
+    command = [*forked.python(), script, directory / "run"]
+    subprocess.run(command, check=True, env=clean_environment())
     return directory / "run"
 
 
@@ -167,10 +169,13 @@ FLOAT8_NAMES = (
 )
 
 
-def test_floats_of_8_bits_keep_their_values(tmp_path: Path) -> None:
+def test_floats_of_8_bits_keep_their_values(tmp_path: Path, forked: Server) -> None:
     names = [name for name in FLOAT8_NAMES if hasattr(torch, name)]
     run = tmp_path / "run"
-    subprocess.run([sys.executable, "-c", FLOAT8, run, *names], check=True, env=clean_environment())
+    script = tmp_path / "train.py"
+    script.write_text(FLOAT8)
+    command = [*forked.python(), script, run, *names]
+    subprocess.run(command, check=True, env=clean_environment())
     export(run, "--format", "npz", "--to", tmp_path / "float8.npz")
     export(run, "--format", "safetensors", "--steps", "0", "--to", tmp_path / "float8.safetensors")
     tensors = safetensors.torch.load_file(tmp_path / "float8.safetensors")

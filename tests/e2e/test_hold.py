@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainings import DIGITS, run_training, traindbg
+from trainings import DIGITS, traindbg
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forked import Server
     from trainings import Outcome
 
 LONG = ("--hold", "1000000")
@@ -26,9 +27,9 @@ def checked(run: Path, *options: object) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def held(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     """A training that would be stopped at once, were its findings not held back."""
-    return run_training(
+    return forked.run(
         tmp_path_factory.mktemp("held"), DIGITS, "--fault", "learning_rate",
         options=(*LONG, "--on-finding", "stop", "--fail-on", "warning", "--no-report"),
     )  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import clean_environment, traindbg, traindbg_json
 
 import traindbg as td
@@ -49,17 +49,18 @@ with SummaryWriter(options.logs) as writer:
 """
 
 
-def write_log(directory: Path, *options: str) -> Path:
+def write_log(directory: Path, forked: Server, *options: str) -> Path:
     script = directory / "train.py"
     script.write_text(TRAINING)
     logs = directory / "logs"
-    subprocess.run([sys.executable, script, logs, *options], check=True, env=clean_environment())
+    command = [*forked.python(), script, logs, *options]
+    subprocess.run(command, check=True, env=clean_environment())
     return logs
 
 
 @pytest.fixture(scope="module")
-def healthy_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_log(tmp_path_factory.mktemp("healthy"))
+def healthy_log(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Path:
+    return write_log(tmp_path_factory.mktemp("healthy"), forked)
 
 
 def fired(run: Path) -> set[str]:
@@ -67,8 +68,8 @@ def fired(run: Path) -> set[str]:
     return {f["rule"] for f in verdict["findings"] if f["severity"] != "info"}
 
 
-def test_a_training_that_diverges_is_found(tmp_path: Path) -> None:
-    logs = write_log(tmp_path, "--lr", "8")
+def test_a_training_that_diverges_is_found(tmp_path: Path, forked: Server) -> None:
+    logs = write_log(tmp_path, forked, "--lr", "8")
     summary = traindbg_json("import", logs, "--to", tmp_path / "run")
     assert summary["problems_in_all"] == 0
     assert fired(tmp_path / "run") & {"non_finite", "exploding_gradient", "loss_not_decreasing"}

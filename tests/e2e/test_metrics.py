@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from forked import Server
     from prometheus_client.metrics_core import Metric
 
 OPEN = "application/openmetrics-text"
@@ -162,8 +163,8 @@ def test_the_file_of_a_run_says_how_it_ended(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o444 == 0o444, "the collector is somebody else"
 
 
-def test_who_watches_a_run_may_show_its_metrics_too(tmp_path: Path) -> None:
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
+def test_who_watches_a_run_may_show_its_metrics_too(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
     path = tmp_path / "watched.prom"
     result = traindbg("watch", outcome.run, "--notify", f"prometheus-file:{path}", "--quiet")
     assert result.returncode == 0, result.stderr

@@ -21,6 +21,7 @@ from trainings import DIGITS, PROGRAM, ROOT, SECONDS, clean_environment, run_tra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forked import Server
     from trainings import Outcome
 
 FAULTS = ROOT / "examples" / "faults"
@@ -73,10 +74,12 @@ class Slow(Rule):
 
 
 @pytest.fixture(scope="module", params=SCRIPTS)
-def fault(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def fault(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forked: Server
+) -> Outcome:
     """A recorded training with a fault; nobody may change its files."""
     runs = tmp_path_factory.mktemp(request.param)
-    outcome = run_training(runs, FAULTS / f"{request.param}.py", options=("--quiet", "--no-report"))
+    outcome = forked.run(runs, FAULTS / f"{request.param}.py", options=("--quiet", "--no-report"))
     assert outcome.code == 0, outcome.stderr
     return outcome
 
@@ -110,8 +113,8 @@ def test_rules_of_the_user_are_spread_as_well(fault: Outcome) -> None:
     assert check(fault.run, *options, "--processes", 3).stdout == one.stdout
 
 
-def test_damage_is_told_as_by_one(tmp_path: Path) -> None:
-    outcome = run_training(
+def test_damage_is_told_as_by_one(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(
         tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=("--quiet",)
     )
     (part,) = (outcome.run / "w0000").glob("*.seg")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, Page
-from trainings import ROOT, Outcome, run_training
+from forked import Server
+from trainings import ROOT, Outcome
 
 HOSTILE_LAYER = "<img src=x onerror=alert(1)>"
 HOSTILE_METRIC = "</script><script>alert(2)</script>"
@@ -59,10 +60,10 @@ for step in range(60):
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     script = tmp_path_factory.mktemp("script") / "hostile.py"
     script.write_text(TRAINING)
-    return run_training(tmp_path_factory.mktemp("runs"), script)
+    return forked.run(tmp_path_factory.mktemp("runs"), script)
 
 
 @pytest.fixture(scope="module")

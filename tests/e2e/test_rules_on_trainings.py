@@ -6,20 +6,17 @@ The programs are of the gallery (examples/faults), recorded and judged as a user
 from __future__ import annotations
 
 import functools
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from trainings import PROGRAM, SECONDS, clean_environment, run_training
+from forked import Server
+from trainings import ROOT
 
 from traindbg import _core
 
-ROOT = Path(__file__).resolve().parents[2]
-MEASURE = ROOT / "benchmarks" / "python" / "diagnosis.py"
+FAULTS = ROOT / "examples" / "faults"
 
 PROGRAMS = {
     "accumulation_not_averaged": "accumulation_not_averaged_digits",
@@ -100,68 +97,46 @@ ELSEWHERE = {  # a pair, too
 }
 
 
-Outcomes = dict[tuple[str, bool], dict[str, Any]]
-AT_A_TIME = 10  # PyTorch is imported once for so many programs
+Findings = list[dict[str, Any]]
+FindingsOf = Callable[[str, bool], Findings]
 
 
 @pytest.fixture(scope="module")
-def outcomes_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Outcomes]:
-    """What was found in a program, with its fault and without; others are run beside it."""
-    names = sorted({*PROGRAMS.values(), *NOTES.values()})
+def findings_of(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> FindingsOf:
+    """Of a program, with its fault or without: one training each."""
 
     @functools.cache
-    def run_some(begin: int) -> tuple[Outcomes, str]:
-        file = tmp_path_factory.mktemp("gallery") / "outcomes.json"
-        some = names[begin : begin + AT_A_TIME]
-        command = [sys.executable, MEASURE, "--seeds", "0", "--jobs", "1", "--limit", "200"]
-        command += ["--json", file, *(word for name in some for word in ("--only", name))]
-        try:
-            done = subprocess.run(
-                [str(word) for word in command],
-                env=clean_environment(TRAINDBG_EXE=str(PROGRAM)),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=SECONDS,
-            )
-        except subprocess.TimeoutExpired as error:
-            return {}, str(error)
-        if done.returncode != 0:
-            return {}, done.stdout[-4000:] + done.stderr[-4000:]
-        found = json.loads(file.read_text())["outcomes"]
-        forms = [(each["program"].removeprefix("faults/"), each["is_faulty"]) for each in found]
-        return dict(zip(forms, found, strict=True)), ""
+    def findings_of(name: str, is_faulty: bool) -> Findings:
+        script = FAULTS / f"{name}.py"
+        options = ["--no-report"]
+        if "\nPROBE = True\n" in script.read_text():
+            options.append("--probe")
+        words = ["--seed", "0"] if is_faulty else ["--healthy", "--seed", "0"]
+        outcome = forked.run(tmp_path_factory.mktemp(name), script, *words, options=tuple(options))
+        assert outcome.code == 0, outcome.stderr
+        return list(outcome.verdict["findings"])
 
-    def outcomes_of(name: str) -> Outcomes:
-        found, why = run_some(names.index(name) // AT_A_TIME * AT_A_TIME)
-        assert not why
-        return found
-
-    return outcomes_of
+    return findings_of
 
 
-def severities(outcome: dict[str, Any], rule: str) -> set[str]:
-    return {each["severity"] for each in outcome["findings"] if each["rule"] == rule}
+def severities(findings: Findings, rule: str) -> set[str]:
+    return {each["severity"] for each in findings if each["rule"] == rule}
 
 
 @pytest.mark.parametrize("rule", PROGRAMS)
 def test_a_rule_finds_the_fault_and_leaves_the_twin_alone(
-    rule: str, outcomes_of: Callable[[str], Outcomes]
+    rule: str, findings_of: FindingsOf
 ) -> None:
     name = PROGRAMS[rule]
-    outcomes = outcomes_of(name)
-    assert severities(outcomes[name, True], rule) - {"info"}
-    assert severities(outcomes[name, False], rule) - {"info"} == set()
+    assert severities(findings_of(name, True), rule) - {"info"}
+    assert severities(findings_of(name, False), rule) - {"info"} == set()
 
 
 @pytest.mark.parametrize("rule", NOTES)
-def test_a_note_is_made_of_the_fault_alone(
-    rule: str, outcomes_of: Callable[[str], Outcomes]
-) -> None:
+def test_a_note_is_made_of_the_fault_alone(rule: str, findings_of: FindingsOf) -> None:
     name = NOTES[rule]
-    outcomes = outcomes_of(name)
-    assert severities(outcomes[name, True], rule) == {"info"}
-    assert severities(outcomes[name, False], rule) == set()
+    assert severities(findings_of(name, True), rule) == {"info"}
+    assert severities(findings_of(name, False), rule) == set()
 
 
 WINES = """
@@ -190,13 +165,13 @@ for step in range(100):
     ("word", "expected"), [("joined wrongly", {"warning"}), ("rightly", set())]
 )
 def test_a_column_that_is_always_the_same_is_found(
-    tmp_path: Path, word: str, expected: set[str]
+    tmp_path: Path, forked: Server, word: str, expected: set[str]
 ) -> None:
     script = tmp_path / "train.py"
     script.write_text(WINES)
-    outcome = run_training(tmp_path / "runs", script, word)
+    outcome = forked.run(tmp_path / "runs", script, word)
     assert outcome.code == 0, outcome.stderr
-    assert severities(outcome.verdict, "constant_feature") == expected
+    assert severities(outcome.verdict["findings"], "constant_feature") == expected
 
 
 def test_each_default_rule_has_a_training() -> None:

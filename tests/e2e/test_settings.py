@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from forked import Server
 from trainings import PROGRAM, SECONDS, clean_environment, traindbg, traindbg_json
 
 import traindbg as td
@@ -222,12 +223,13 @@ td.watch(model, run_dir="run", settings="traindbg.toml", supervise=False).detach
 
 @pytest.mark.parametrize("text", [EVERYTHING, "collect = 'weights'\n", "[collection]\na = 'x'\n"])
 def test_a_script_that_watches_by_hand_has_the_plan_of_the_program(
-    tmp_path: Path, text: str
+    tmp_path: Path, forked: Server, text: str
 ) -> None:
     (tmp_path / "traindbg.toml").write_text(text)
     by_program = plan_of(tmp_path)
+    (tmp_path / "train.py").write_text(BY_HAND)
     done = subprocess.run(
-        [sys.executable, "-c", BY_HAND],
+        [*forked.python(), "train.py"],
         cwd=tmp_path,
         env=clean_environment(),
         capture_output=True,
@@ -331,7 +333,7 @@ def test_a_bad_value_in_the_environment_and_a_file_that_is_not_there_are_named(
         assert "x.toml" in done.stderr
 
 
-def test_captures_come_at_the_steps_that_they_name(tmp_path: Path) -> None:
+def test_captures_come_at_the_steps_that_they_name(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "traindbg.toml").write_text(
         """
@@ -356,7 +358,7 @@ collection = "outputs"
 seconds = 10000
 """
     )
-    done = run(tmp_path, command=[sys.executable, "train.py"])
+    done = run(tmp_path, command=[*forked.python(), "train.py"])
     assert done.returncode == 0, done.stderr
     recorded = td.Run(tmp_path / "run")
 
@@ -392,7 +394,7 @@ def test_options_say_the_same(tmp_path: Path) -> None:
     assert "--end-step" in done.stderr
 
 
-def test_a_hook_configuration_of_the_original(tmp_path: Path) -> None:
+def test_a_hook_configuration_of_the_original(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "hook.json").write_text(
         json.dumps(
@@ -414,7 +416,7 @@ def test_a_hook_configuration_of_the_original(tmp_path: Path) -> None:
         )
     )
     arguments = ("--rules", "overfit", "--hook-config", "hook.json")
-    done = run(tmp_path, *arguments, command=[sys.executable, "train.py"])
+    done = run(tmp_path, *arguments, command=[*forked.python(), "train.py"])
     assert done.returncode == 0, done.stderr
     recorded = td.Run(tmp_path / "run")
     assert recorded["weight/0.weight"].raw_steps().tolist() == [0, 10, 20]
@@ -425,7 +427,7 @@ def test_a_hook_configuration_of_the_original(tmp_path: Path) -> None:
     assert "absent.json" in done.stderr
 
 
-def test_channels_and_digests_from_a_file_to_the_terminal(tmp_path: Path) -> None:
+def test_channels_and_digests_from_a_file_to_the_terminal(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "more.toml").write_text(
         '[[capture]]\ncollection = ["weights", "activations"]\nwhat = ["channels", "digest"]\n'
@@ -433,7 +435,7 @@ def test_channels_and_digests_from_a_file_to_the_terminal(tmp_path: Path) -> Non
     )
     for name in ("one", "two"):
         arguments = ("--rules", "overfit", "--config", "more.toml")
-        done = run(tmp_path, *arguments, command=[sys.executable, "train.py"])
+        done = run(tmp_path, *arguments, command=[*forked.python(), "train.py"])
         assert done.returncode == 0, done.stderr
         (tmp_path / "run").rename(tmp_path / name)
     told = {}
@@ -526,14 +528,14 @@ for step in range(8):
 """
 
 
-def test_what_a_script_asks_for_under_the_program_is_captured(tmp_path):
+def test_what_a_script_asks_for_under_the_program_is_captured(tmp_path, forked):
     (tmp_path / "train.py").write_text(ASKS_LATE)
     (tmp_path / "mine.toml").write_text(
         '[collection]\nfirst = "^(weight|gradient)/0"\n\n'
         '[[capture]]\ncollection = "first"\nwhat = ["digest"]\nevery = 2\n'
     )
     options = ("--collect", "losses", "--rules", "loss_not_decreasing")
-    done = run(tmp_path, *options, command=[sys.executable, "train.py"])
+    done = run(tmp_path, *options, command=[*forked.python(), "train.py"])
     assert done.returncode == 0, done.stderr
     assert "budget of this call is ignored" in done.stderr
     seen = td.Run(tmp_path / "run")
@@ -551,9 +553,9 @@ def test_what_a_script_asks_for_under_the_program_is_captured(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["collect='no_such'", "settings='no_such.toml'"])
-def test_a_mistake_of_a_script_under_the_program_is_named(wrong, tmp_path):
+def test_a_mistake_of_a_script_under_the_program_is_named(wrong, tmp_path, forked):
     script = ASKS_LATE.replace('settings="mine.toml"', wrong)
     (tmp_path / "train.py").write_text(script)
-    done = run(tmp_path, command=[sys.executable, "train.py"])
+    done = run(tmp_path, command=[*forked.python(), "train.py"])
     assert done.returncode == 1
     assert "no_such" in done.stderr

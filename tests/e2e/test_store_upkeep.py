@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import SECONDS, clean_environment, traindbg, traindbg_json
 
 import traindbg as td
@@ -74,11 +75,11 @@ def write_script(folder: Path, at_end: str = "") -> Path:
     return script
 
 
-def record(folder: Path, at_end: str = "", code: int = 0) -> Path:
+def record(folder: Path, forked: Server, at_end: str = "", code: int = 0) -> Path:
     """A training of `STEPS` steps, to its end."""
     run = folder / "run"
     done = subprocess.run(
-        [sys.executable, write_script(folder, at_end), run, str(STEPS)],
+        [*forked.python(), write_script(folder, at_end), run, str(STEPS)],
         env=clean_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -120,13 +121,13 @@ def losses(run: Path) -> dict[int, float]:
 
 
 @pytest.fixture(scope="module")
-def ended_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(tmp_path_factory.mktemp("ended"))
+def ended_run(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Path:
+    return record(tmp_path_factory.mktemp("ended"), forked)
 
 
 @pytest.fixture(scope="module")
-def killed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(tmp_path_factory.mktemp("killed"), KILLED, -signal.SIGKILL)
+def killed_run(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Path:
+    return record(tmp_path_factory.mktemp("killed"), forked, KILLED, -signal.SIGKILL)
 
 
 @pytest.fixture
