@@ -87,8 +87,8 @@ for step in range(10):
 """
 
 
-def recorded(python, run_dir, source: str) -> tuple[td.Run | None, list[float]]:
-    done = python(BEGIN + source + END, recorded=run_dir, TRAINDBG_STRICT="1")
+def recorded(forked, run_dir, source: str) -> tuple[td.Run | None, list[float]]:
+    done = forked(BEGIN + source + END, recorded=run_dir, TRAINDBG_STRICT="1")
     assert done.returncode == 0, done.stderr
     is_there = (run_dir / "RUN.json").exists()
     return td.Run(run_dir) if is_there else None, json.loads(done.stdout.splitlines()[-1])
@@ -105,9 +105,9 @@ def recorded(python, run_dir, source: str) -> tuple[td.Run | None, list[float]]:
     ids=["module", "by_grad", "functional", "replaced"],
 )
 def test_what_is_trained_is_found_and_every_step_has_its_loss(
-    python, run_dir, source, weight
+    forked, run_dir, source, weight
 ) -> None:
-    run, losses = recorded(python, run_dir, source)
+    run, losses = recorded(forked, run_dir, source)
     assert run is not None
     assert run.steps().tolist() == list(range(10))
     assert run.scalars("loss").values == pytest.approx(losses)
@@ -119,19 +119,19 @@ def test_what_is_trained_is_found_and_every_step_has_its_loss(
     assert run[f"weight_update/{weight}"].series("l2").values.min() > 0
 
 
-def test_a_loss_that_was_computed_too_early_is_not_said_to_be_unheard(python, run_dir) -> None:
+def test_a_loss_that_was_computed_too_early_is_not_said_to_be_unheard(forked, run_dir) -> None:
     run_dir.mkdir()
     asked = _plan.wishes("labels", 1, None, None, None)
     plan = _plan.make_plan(_core.plan_for_rules([]), *asked)
     (run_dir / "plan.json").write_text(plan, encoding="utf-8")
-    run, _ = recorded(python, run_dir, MODULE)
+    run, _ = recorded(forked, run_dir, MODULE)
     assert run is not None
     assert run["label/mse_loss"].steps().tolist() == list(range(3, 10))
     said = [event["data"]["what"] for event in run.events if event["kind"] == "not_captured"]
     assert "what loss functions are given" not in said
 
 
-def test_one_way_after_the_other_as_a_course_goes_through_them(python, run_dir) -> None:
+def test_one_way_after_the_other_as_a_course_goes_through_them(forked, run_dir) -> None:
     by_optimizer = """
 model = nn.Linear(5, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -143,7 +143,7 @@ for step in range(10):
     loss.backward()
     optimizer.step()
 """
-    run, losses = recorded(python, run_dir, FUNCTIONAL + MODULE + by_optimizer)
+    run, losses = recorded(forked, run_dir, FUNCTIONAL + MODULE + by_optimizer)
     assert run is not None
     assert len(losses) == 30
     assert run.steps().tolist() == list(range(30))
@@ -191,8 +191,8 @@ for step in range(4):
     ],
     ids=["saliency", "frozen", "unused", "loaded"],
 )
-def test_passes_that_train_nothing_begin_no_recording(python, run_dir, source) -> None:
-    assert recorded(python, run_dir, source)[0] is None
+def test_passes_that_train_nothing_begin_no_recording(forked, run_dir, source) -> None:
+    assert recorded(forked, run_dir, source)[0] is None
 
 
 def test_an_optimizer_ends_the_search() -> None:

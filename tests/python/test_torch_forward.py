@@ -47,9 +47,9 @@ def train(model, steps=4, **options):
 
 
 @pytest.fixture
-def program(python, tmp_path):
+def program(forked, tmp_path):
     def run(source: str, **variables: str):
-        done = python(PROGRAM + source, str(tmp_path / "run"), TRAINDBG_STRICT="1", **variables)
+        done = forked(PROGRAM + source, str(tmp_path / "run"), TRAINDBG_STRICT="1", **variables)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -76,8 +76,8 @@ def test_what_a_text_names(text: str, is_order: bool) -> None:
         (2, "F.cross_entropy(model(x), y.long())", set()),
     ],
 )
-def test_it_is_told_where_a_loss_is_of_yes_and_no(python, run_dir, outputs, loss, told) -> None:
-    done = python(PROGRAM.format(outputs=outputs, loss=loss), recorded=run_dir)
+def test_it_is_told_where_a_loss_is_of_yes_and_no(forked, run_dir, outputs, loss, told) -> None:
+    done = forked(PROGRAM.format(outputs=outputs, loss=loss), recorded=run_dir)
     assert done.returncode == 0, done.stderr
     run = td.Run(run_dir)
     name = "loop/judges_order"

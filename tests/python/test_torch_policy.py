@@ -79,21 +79,21 @@ MEANT = {
 }
 
 
-def told(python, run_dir, made: str, loss: str) -> bool:
-    done = python(PROGRAM.format(made=made, loss=loss), recorded=run_dir)
+def told(forked, run_dir, made: str, loss: str) -> bool:
+    done = forked(PROGRAM.format(made=made, loss=loss), recorded=run_dir)
     assert done.returncode == 0, done.stderr
     run = td.Run(run_dir)
     return "loop/policy_is_lowered" in run
 
 
 @pytest.mark.parametrize("how", LOWERED)
-def test_a_policy_that_is_lowered_is_told(python, run_dir, how: str) -> None:
-    assert told(python, run_dir, *LOWERED[how])
+def test_a_policy_that_is_lowered_is_told(forked, run_dir, how: str) -> None:
+    assert told(forked, run_dir, *LOWERED[how])
 
 
 @pytest.mark.parametrize("how", MEANT)
-def test_what_is_meant_is_left_alone(python, run_dir, how: str) -> None:
-    assert not told(python, run_dir, *MEANT[how])
+def test_what_is_meant_is_left_alone(forked, run_dir, how: str) -> None:
+    assert not told(forked, run_dir, *MEANT[how])
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_loop_that_ended_leaves_the_steps_to_the_next_optimizer(run_dir):
 
 
 @pytest.mark.parametrize("model_again", [True, False])
-def test_zero_code_follows_trainings_whose_optimizers_stay_alive(model_again, python, run_dir):
+def test_zero_code_follows_trainings_whose_optimizers_stay_alive(model_again, forked, run_dir):
     source = (
         "import torch\n"
         "kept = []\n"
@@ -81,7 +81,7 @@ def test_zero_code_follows_trainings_whose_optimizers_stay_alive(model_again, py
         "        model(torch.ones(2, 4)).sum().backward()\n"
         "        optimizer.step()\n"
     )
-    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    done = forked(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert td.Run(run_dir).steps().tolist() == list(range(9))
 
@@ -320,8 +320,8 @@ train(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), 60, healthy=Fa
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
-def test_the_beginning_of_the_training_of_another_model_is_looked_at(is_kept, python, run_dir):
-    done = python(f"KEPT = {is_kept}\n{SECOND}", recorded=run_dir, TRAINDBG_STRICT="1")
+def test_the_beginning_of_the_training_of_another_model_is_looked_at(is_kept, forked, run_dir):
+    done = forked(f"KEPT = {is_kept}\n{SECOND}", recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     run = td.Run(run_dir)
     assert run.scalars("loop/new_training")[0].tolist() == [77]
@@ -333,7 +333,7 @@ def test_the_beginning_of_the_training_of_another_model_is_looked_at(is_kept, py
         assert {77, 78, 79} <= set(run[name].steps().tolist()), name
 
 
-def test_a_model_that_is_trained_again_joins_the_one_after_it(python, run_dir):
+def test_a_model_that_is_trained_again_joins_the_one_after_it(forked, run_dir):
     source = """
 import torch
 from torch import nn
@@ -354,14 +354,14 @@ for _ in range(20):
     steps(second, other, 1)
     steps(first, one, 1)
 """
-    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    done = forked(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     run = td.Run(run_dir)
     assert run.scalars("loop/new_training")[0].tolist() == [40]  # once, whoever steps then
     assert len(run.worker_meta()["optimizers"]) == 2
 
 
-def test_an_exception_between_trainings_harms_neither(python, run_dir):
+def test_an_exception_between_trainings_harms_neither(forked, run_dir):
     source = """
 import torch
 from torch import nn
@@ -384,14 +384,14 @@ for rate in (0.05, 0.2, 0.3):
     except ValueError:
         pass
 """
-    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    done = forked(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     run = td.Run(run_dir)
     assert run.steps().tolist() == list(range(115))
     assert run.scalars("loop/new_training")[1].tolist()[-1] == 3.0
 
 
-def test_models_that_live_for_a_stage_beside_one_that_goes_on(python, run_dir):
+def test_models_that_live_for_a_stage_beside_one_that_goes_on(forked, run_dir):
     source = """
 import torch
 from torch import nn
@@ -411,13 +411,13 @@ for epoch in range(4):
     probe = nn.Linear(4, 2)
     steps(probe, torch.optim.SGD(probe.parameters(), lr=0.01), 20)
 """
-    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    done = forked(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     # Each stage is seen but for the steps until it is known whose steps end it.
     assert len(td.Run(run_dir).steps()) >= 4 * 70 - 20
 
 
-def test_the_loaders_of_a_training_are_its_own(python, run_dir):
+def test_the_loaders_of_a_training_are_its_own(forked, run_dir):
     source = """
 import torch
 from torch import nn
@@ -439,7 +439,7 @@ def fit(rows, batch, epochs):
 fit(320, 10, 2)
 fit(64, 64, 40)
 """
-    done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
+    done = forked(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     run = td.Run(run_dir)
     assert run.scalars("loop/new_training")[0].tolist() == [64]
