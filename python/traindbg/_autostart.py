@@ -28,7 +28,6 @@ from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_leaves import Leaves, names_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_sources import sources
-from traindbg.hooks.torch_variables import names_in_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +53,7 @@ def on_trained_by_hand(
     if not models:
         models = [Leaves(leaves, names_of(leaves))]
         _leaves.extend(models)
-    watcher = _watch(models, leaves, None)
+    watcher = _watch(models, None)
     if isinstance(models[0], Leaves):
         watcher._observer = None  # nobody calls it
     if recordings.current is not None:
@@ -120,6 +119,7 @@ def on_optimizer(optimizer: Any) -> None:
         _seen.add(optimizer)
         if recordings.current is not None:  # a second training of the same model, perhaps
             recordings.current.drivers.expect_other()
+            guarded("autostart", _watch_others, recordings.current, parameters, optimizer)
         return
     roots = find_roots(parameters)
     if not roots:
@@ -128,27 +128,45 @@ def on_optimizer(optimizer: Any) -> None:
         _seen.clear()  # should one that trained before step again, its model is watched again
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
-    _watch(roots, parameters, optimizer).is_found = True
+    _watch(roots, optimizer).is_found = True
 
 
-def _watch(
-    roots: list[torch.nn.Module], parameters: list[torch.Tensor], optimizer: Any
-) -> hook.Watcher:
+def _watch(roots: list[torch.nn.Module], optimizer: Any) -> hook.Watcher:
     """Watches the first one, and the others as its companions."""
     watcher = hook.watch(
         roots[0], optimizer, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False
     )
     recording = recordings.current
     if len(roots) > 1 and recording is not None and watcher.is_active:
-        if len(roots) > _MOST_ROOTS:
-            what = f"{len(roots) - _MOST_ROOTS} of {len(roots)} models that are trained together"
-            recording.unseen.say("companions", what, f"at most {_MOST_ROOTS} are")
-            del roots[_MOST_ROOTS:]
-        order = {id(parameter): number for number, parameter in enumerate(parameters)}
-        roots.sort(key=lambda root: min(order.get(id(p), len(order)) for p in root.parameters()))
-        named = list(zip(roots, names_in_program(roots), strict=True))
-        guarded("autostart", recording.add_companions, watcher, named)
+        guarded("autostart", _add_companions, recording, watcher, roots[1:])
     return watcher
+
+
+def _add_companions(
+    recording: recordings.Recording, leader: hook.Watcher, models: list[torch.nn.Module]
+) -> None:
+    places = _MOST_ROOTS - 1 - len(recording.watched.companions_of(leader))
+    if len(models) > places:
+        what = f"{len(models) - places} of the models that are trained together"
+        recording.unseen.say("companions", what, f"at most {_MOST_ROOTS} are")
+    recording.add_companions(leader, models[: max(places, 0)])
+
+
+def _watch_others(
+    recording: recordings.Recording, parameters: list[torch.Tensor], optimizer: Any
+) -> None:
+    """Of an optimizer of which a part is watched that was found by itself: watches the rest."""
+    watched = {id(p) for model, _ in recording.watched.models() for p in model.parameters()}
+    rest = [parameter for parameter in parameters if id(parameter) not in watched]
+    roots = find_roots(rest) if rest else []
+    if not roots:
+        return
+    holders = recording.watched.holders_of({id(parameter) for parameter in parameters})
+    leaders = [watcher for watcher in holders if watcher.leader is None]
+    if not leaders:  # those that it shares with another one are companions of others
+        _watch(roots, optimizer).is_found = True
+    elif leaders[0].is_found:
+        _add_companions(recording, leaders[0], roots)
 
 
 def imported(module: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from trainings import Outcome, run_plain, run_training
+from trainings import Outcome, run_plain, run_training, traindbg_json
 
 import traindbg
 
@@ -121,3 +121,131 @@ def test_a_head_that_is_evaluated_as_it_is_trained_is_found(tmp_path: Path) -> N
         if each["rule"] == "train_mode_in_validation" and each["severity"] != "info"
     )
     assert finding["layer"].startswith("head.")
+
+
+# Where the parts lie is what a program may do in many ways.
+WAYS = """
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+way = sys.argv[1]
+torch.manual_seed(0)
+body = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh())
+head = nn.Linear(32, 3)
+other = nn.Linear(32, 1)
+x = torch.randn(512, 8)
+labels, values = x[:, :3].argmax(1), 100 * x[:, 3:4] + 500
+
+
+class Weighed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.zeros(1))
+
+    def forward(self, given, target):
+        return ((given - target) ** 2 * torch.exp(-self.scale) + self.scale).mean()
+
+
+criterion = Weighed()
+parts = {
+    "head_first": [head, body],
+    "two_losses": [body, head, other],
+    "criterion": [body, other, criterion],
+}.get(way, [body, head])
+
+
+def made(parts):
+    return torch.optim.Adam([{"params": part.parameters()} for part in parts], lr=1e-2)
+
+
+def loss_of(rows):
+    seen = body(x[rows])
+    if way == "criterion":
+        return criterion(other(seen), values[rows])
+    loss = F.cross_entropy(head(seen), labels[rows])
+    if way == "two_losses":
+        loss = loss + F.mse_loss(other(seen), values[rows] / 500 - 1)
+    return loss
+
+
+def evaluate():
+    with torch.no_grad():
+        loss_of(slice(256, None))
+
+
+optimizer = made(parts)
+evaluate()
+for step in range(60):
+    optimizer.zero_grad()
+    loss_of(torch.randint(0, 256, (32,))).backward()
+    optimizer.step()
+    if step % 20 == 19:
+        evaluate()
+if way == "second_stage":
+    head = nn.Linear(32, 3)
+    optimizer = made([body, head])
+    for step in range(60):
+        optimizer.zero_grad()
+        loss_of(torch.randint(0, 256, (32,))).backward()
+        optimizer.step()
+
+
+def train(config):
+    local = nn.Linear(8, 4)
+    rest = nn.Linear(4, 3)
+    variables = locals()
+    own = torch.optim.SGD([*local.parameters(), *rest.parameters()], lr=0.1)
+    own.zero_grad()
+    F.cross_entropy(rest(local(x)), labels).backward()
+    own.step()
+    return sorted(variables)
+
+
+if way == "locals":
+    print(train({}))
+"""
+
+
+def trained(tmp_path: Path, way: str, *options: str) -> traindbg.Run:
+    path = tmp_path / "train.py"
+    path.write_text(WAYS)
+    outcome = run_training(tmp_path / "runs", path, way, options=(*ALL, *options))
+    assert outcome.code == 0, outcome.stderr
+    return traindbg.Run(outcome.run)
+
+
+def test_layers_have_numbers_in_the_order_of_the_data(tmp_path: Path) -> None:
+    run = trained(tmp_path, "head_first")
+    tensors = traindbg_json("show", run.path, "--tensors")["tensors"]
+    layers = {tensor["name"]: tensor["layer"] for tensor in tensors}
+    assert layers["weight/0.weight"] < layers["weight/2.weight"] < layers["weight/head.weight"]
+
+
+def test_an_evaluation_of_two_losses_is_one(tmp_path: Path) -> None:
+    run = trained(tmp_path, "two_losses")
+    steps, _ = run.scalars("loss/cross_entropy", "eval")
+    assert len(steps) == 4
+    assert list(run.scalars("loss/mse_loss", "eval")[0]) == list(steps)
+    assert {"weight/head.weight", "weight/other.weight", "output/other"} <= set(run.names())
+
+
+def test_targets_of_a_loss_with_weights_are_no_inputs(tmp_path: Path) -> None:
+    names = trained(tmp_path, "criterion").names()
+    assert "weight/criterion.scale" in names
+    assert [name for name in names if name.startswith("input/")] == ["input/0"]
+
+
+def test_a_head_of_a_second_stage_is_watched_too(tmp_path: Path) -> None:
+    run = trained(tmp_path, "second_stage")
+    heads = [name for name in run.names() if name.startswith("weight/head") or "Linear" in name]
+    assert len({name.rpartition(".")[0] for name in heads if name.startswith("weight/")}) == 2
+
+
+def test_variables_of_the_program_stay_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(WAYS)
+    outcome = run_training(tmp_path / "runs", path, "locals")
+    assert outcome.stdout == run_plain(path, "locals").stdout

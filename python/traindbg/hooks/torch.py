@@ -335,7 +335,7 @@ def _is_another_training(recording: Recording, root: torch.nn.Module) -> bool:
         notebook.is_notebook()
         and not os.environ.get("TRAINDBG_RUN_DIR")
         and recording.hot.steps > 0
-        and all(watcher.model is not root for watcher in recording.watched.watchers)
+        and all(watcher.model is not root for watcher in recording.watched.every())
     )
 
 
@@ -364,7 +364,7 @@ def _join(
         say(f"the recording has begun; {', '.join(ignored)} of this call {word} ignored")
     if plan:
         recording.ask_for(plan)
-    for watcher in recording.watched.watchers:
+    for watcher in recording.watched.every():
         if watcher.model is root:
             return watcher
     return recording.add(root, optimizer, compiled)

@@ -112,7 +112,7 @@ class Attachment:
                 what = f"what the modules of {type(model).__name__} return"
                 self._unseen.say("silent", what, "no module of it was called in Python")
             return
-        if self._hot.forward_seen:
+        if self._hot.forward_seen and watcher.leader is None:
             self._session.forward_passed()
         if self._compilation.is_in_use and observer.unseen:
             self._unseen.modules(observer.unseen, observer.seen, self._compilation.eager.is_on)

@@ -51,11 +51,11 @@ class BufferObserver:
         seen: set[int] = set()
         ids: list[int] = []
         buffers: list[torch.Tensor] = []
-        for watcher in self._watched.every():
+        for watcher in self._watched.numbered():
             model = watcher.model
             if model is None:
                 continue
-            for buffer, owner in buffers_in(model, watcher.prefix, watcher.first_layer):
+            for buffer, owner in buffers_in(model, watcher.prefix, watcher.first_layer or 0):
                 if id(buffer) in seen or number_of(buffer) == 0:
                     continue
                 known = self._ids.get(owner.path)

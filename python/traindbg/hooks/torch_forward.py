@@ -239,7 +239,7 @@ class ForwardObserver:
         self.seen = 0  # how many were
 
     def comes_after(self, layers: int) -> None:
-        """So many layers of other models come before the root; before the first pass."""
+        """So many layers of other models come before the root; before it is looked at."""
         self._first_layer = self._root_place.layer = layers
 
     @property
@@ -251,6 +251,11 @@ class ForwardObserver:
     def observing(self) -> bool:
         """Whether a pass is looked at, and more of it than the inputs."""
         return self._path.observing
+
+    @property
+    def hears_functions(self) -> bool:
+        """Whether a pass is looked at in which functions are heard of."""
+        return self._mode is not None
 
     @property
     def outputs(self) -> int:

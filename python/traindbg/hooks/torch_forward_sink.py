@@ -74,18 +74,23 @@ class ForwardSink:
             return 0
         if self._is_of_training(root):
             return _TRAIN if self._hot.due & FORWARD_ROLES else 0
-        if len(self._watched.watchers) == 1 and any(
-            not name.startswith("metric/") for name in self._evaluations.names
-        ):
-            self._evaluations.end()  # its loss was computed: this is the next batch
+        self._next_batch()
         return _EVAL if self._session.due(_EVAL) & FORWARD_ROLES else 0
 
     def _is_of_training(self, root: torch.nn.Module) -> bool:
         return self._evaluations.is_training(root)
 
+    def _next_batch(self) -> None:
+        """In an evaluation the model is called: if its loss was computed, for the next batch."""
+        if len(self._watched.watchers) == 1 and any(
+            not name.startswith("metric/") for name in self._evaluations.names
+        ):
+            self._evaluations.end()
+
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
         self._by_hand.look()
+        self._watched.called(root)
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
@@ -243,20 +248,22 @@ class ForwardSink:
 
 
 class CompanionSink(ForwardSink):
-    """Takes what companions compute, once in a pass of the training. One per recording.
+    """Takes what companions return, once in a pass of the training. One per recording.
 
-    Begin and end of passes and evaluations are their leaders' to tell.
+    Begin and end of passes and evaluations, and inputs, are their leaders'.
     """
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._passes: dict[int, tuple[int, int]] = {}  # by ids: when each was looked at last
-        self._behind: set[str] = set()  # of what they are given, that which others compute
 
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
+        self._watched.called(root)
         mode = self._forward_mode(root)
         if mode == _TRAIN:
+            if self._micro.are_told_apart:
+                self._micro.forward_begins()
             under_way = (self._hot.steps, self._micro.number)
             if self._micro.is_beyond or self._passes.get(id(root)) == under_way:
                 return NOTHING
@@ -265,30 +272,31 @@ class CompanionSink(ForwardSink):
             return NOTHING
         self.now = mode
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
-        return INPUTS if due & FORWARD_ROLES == _INPUT else EVERYTHING
+        return NOTHING if due & FORWARD_ROLES == _INPUT else EVERYTHING
 
     def _is_of_training(self, root: torch.nn.Module) -> bool:
         return self._evaluations.mode() == _TRAIN or super()._is_of_training(root)
 
+    def _next_batch(self) -> None:
+        """A head may be called when the loss of another one was computed."""
+
     def part_begins(self) -> None:
         self.now = _TRAIN
 
-    @boundary("inputs")
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
-        """Of what it is given, that which no watched model computed."""
-        name = f"{place.name}.{number}"
-        if tensor.requires_grad:
-            self._behind.add(name)
-        if name not in self._behind:
-            tensor_id = self._tensors.place_id(
-                f"input/{name}{self._mark()}", "input", place, "none", tensor
-            )
-            self._tensors.take(self.now, tensor_id, tensor)
+        """What they are given, others may have computed: that is not known here."""
 
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Probes are of leaders."""
+
+    def wants_functions(self) -> bool:
+        """Those that are called within a pass of a leader are heard of there."""
+        observers = (watcher._observer for watcher in self._watched.watchers)
+        return super().wants_functions() and not any(
+            observer is not None and observer.hears_functions for observer in observers
+        )
 
     def wants_mixers(self) -> bool:
         """Sequences are followed through leaders."""

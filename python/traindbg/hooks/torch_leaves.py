@@ -65,24 +65,34 @@ def held_as(thing: Any, holders: Sequence[Any]) -> tuple[str, Any]:
 _MOST_NAMED = 32  # each is looked for among all objects
 
 
-def names_of(leaves: Sequence[torch.Tensor]) -> list[str]:
-    """What holds them calls them. Goes through all objects."""
+def names_of(leaves: Sequence[Any], otherwise: str = "tensor") -> list[str]:
+    """What holds them calls them. Goes through all objects.
+
+    What has no name, as a local variable of a function has none, is called by its number, as
+    `tensor0`; where `otherwise` is empty, nothing.
+    """
     names: list[str] = []
     lists: dict[int, str] = {}
     for number, leaf in enumerate(leaves):
         if number >= _MOST_NAMED:
-            names.append(f"tensor{number}")
+            names.append(otherwise and f"{otherwise}{number}")
             continue
         others = [holder for holder in gc.get_referrers(leaf) if holder is not leaves]
         name, holder = held_as(leaf, others)
         if holder is not None:
-            if id(holder) not in lists:
-                found, outer = held_as(holder, gc.get_referrers(holder))
-                lists[id(holder)] = "" if outer is not None else found
-            name = f"{lists[id(holder)]}.{name}" if lists[id(holder)] else ""
+            name = ""
+            for each in others:  # lists: that of a variable or an attribute
+                if type(each) is list or type(each) is tuple:
+                    if id(each) not in lists:
+                        found, outer = held_as(each, gc.get_referrers(each))
+                        lists[id(each)] = "" if outer is not None else found
+                    if lists[id(each)] and not name:
+                        place = next(at for at, value in enumerate(each) if value is leaf)
+                        name = f"{lists[id(each)]}.{place}"
+            each = None
         del others, holder
-        name = name or f"tensor{number}"
-        names.append(name if name not in names else f"{name}#{number}")
+        name = name or (otherwise and f"{otherwise}{number}")
+        names.append(name if name not in names or not name else f"{name}#{number}")
     return names
 
 

@@ -22,7 +22,6 @@ from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import has_memory, number_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_untrained import first_elements, first_elements_of
-from traindbg.hooks.torch_variables import names_in_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,8 +87,7 @@ def _place_of(parameter: nn.Parameter) -> str:
             break
         outermost = around
         path.insert(0, key)
-    (name,) = names_in_program([outermost])
-    name = name or held_as(outermost, gc.get_referrers(outermost))[0] or class_name(outermost)
+    name = held_as(outermost, gc.get_referrers(outermost))[0] or class_name(outermost)
     return ".".join([name, *path])
 
 

@@ -44,6 +44,7 @@ from traindbg.hooks.torch_guard import (
     hot_path_is_off,
 )
 from traindbg.hooks.torch_in_backward import StepsInBackward
+from traindbg.hooks.torch_leaves import names_of
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled, unwrap
@@ -151,6 +152,7 @@ class Recording:
         self._losses.users_want_arguments = self._losses.misses_arguments
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
+        self.companion_sink.misses_attention = self.sink.misses_attention
         self._facts.are_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
@@ -185,7 +187,7 @@ class Recording:
         self.in_backward.step_begins()
         self._arm()
         guarded("forward", self.compilation.step_begins)
-        for watcher in self.watched.watchers:
+        for watcher in self.watched.every():
             guarded("forward", self.attachment.prepare, watcher)
 
     # Watchers.
@@ -216,27 +218,24 @@ class Recording:
             guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
         return watcher
 
-    def add_companions(self, leader: Watcher, models: list[tuple[torch.nn.Module, str]]) -> None:
-        """Watches what an optimizer trains beside the model of `leader`.
-
-        `models`: all of them, that of `leader` too, as the optimizer holds them, each with its name
-        in the program.
-        """
-        layers = 0
-        for model, name in models:
+    def add_companions(self, leader: Watcher, models: list[torch.nn.Module]) -> None:
+        """Watches what an optimizer trains beside the model of `leader`."""
+        for model, name in zip(models, guarded("names", names_of, models, "") or (), strict=False):
             root, runs_compiled = unwrap(model)
-            if root is leader.model:
-                leader.comes_after(layers)
-            else:
-                prefix = self.watched.prefix_of_companion(root, name)
-                companion = Watcher(root, prefix, self, leader)
-                companion._compiled = runs_compiled
-                companion.comes_after(layers)
-                self.watched.add(companion)
-                guarded("forward", self.attachment.prepare, companion)
-            layers += sum(1 for _ in root.modules())
+            if any(watcher.model is root for watcher in self.watched.every()):
+                continue
+            companion = Watcher(root, self.watched.prefix_of_companion(root, name), self, leader)
+            companion._compiled = runs_compiled or is_compiled(model)
+            self.compilation.is_in_use = self.compilation.is_in_use or companion._compiled
+            self.watched.add(companion)
+        if self.hot.steps == 0:
+            leader.first_layer = None  # by the order of their calls
+        elif leader.first_layer is None:
+            leader.comes_after(0)  # it is described already
         self._facts.forget()
         self._arm()
+        for watcher in self.watched.companions_of(leader):
+            guarded("forward", self.attachment.prepare, watcher)
 
     def retire_for(self, model: torch.nn.Module) -> bool:
         """`model` is found, and about to be trained after others; whether they are done with.
@@ -558,7 +557,7 @@ class Recording:
         self.drivers.take_skipped()
         before = self.hot.due
         if before & FORWARD_ROLES:
-            for watcher in self.watched.watchers:
+            for watcher in self.watched.every():
                 self.attachment.check(watcher)
         if self._losses.misses_arguments and before & ARGUMENTS and not self.hot.first_backward:
             self._losses.misses_arguments = self._is_heard_late

@@ -43,8 +43,9 @@ class WatchedModels:
     """One per recording. Owns the lists of watchers and the tables of optimizers' parameters.
 
     A companion is trained by the same optimizer as a watched model, and is no part of it: a head, a
-    decoder, a loss with weights of its own. All is known of it that is known of a watched model,
-    but passes, evaluations and what facts follow from input to loss are those of its leader.
+    decoder, a loss with weights of its own. Its parameters and buffers, their gradients and updates
+    and what its modules return are captured as those of its leader; inputs, passes, evaluations and
+    what facts follow from input to loss are the leader's alone.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class WatchedModels:
 
     def prefix_of(self, model: torch.nn.Module) -> str:
         """What the names of a model's modules begin with, that of one to come included."""
-        for watcher in self.every():
+        for watcher in [*self.watchers, *self.companions]:
             if watcher.model is model:
                 return watcher.prefix
         self._retired = [(done, prefix) for done, prefix in self._retired if done() is not None]
@@ -75,11 +76,12 @@ class WatchedModels:
         return self._free_prefix(model, f"{name}.", name)
 
     def _free_prefix(self, model: torch.nn.Module, prefix: str, name: str) -> str:
-        taken = {watcher.prefix for watcher in self.every()}
+        taken = {watcher.prefix for watcher in [*self.watchers, *self.companions]}
         taken.update(prefix for _, prefix in self._retired)
-        for watcher in self.watchers:  # parts of one without a prefix
+        for watcher in self.watchers:  # parts of one without a prefix, and it itself
             if watcher.model is not None and not watcher.prefix:
                 taken.update(f"{child}." for child, _ in watcher.model.named_children())
+                taken.add("model.")
         shapes = guarded("names", shapes_of, model) or {}
         number = 2 if prefix else 1
         while prefix in taken or are_of_others(shapes, self._shapes.get(prefix, {})):
@@ -88,11 +90,39 @@ class WatchedModels:
         return prefix
 
     def every(self) -> list[Watcher]:
-        """Watchers and companions, in the order of their layers."""
-        return sorted(
-            [*self.watchers, *self.companions],
-            key=lambda watcher: watcher.first_layer,
-        )
+        """Watchers and companions, in the order of their layers; those without numbers behind."""
+        together = [*self.watchers, *self.companions]
+        if self.companions:
+            together.sort(key=lambda each: (each.first_layer is None, each.first_layer or 0))
+        return together
+
+    def numbered(self) -> list[Watcher]:
+        """The same, where layers are about to be described: all have numbers from now on."""
+        if self.companions:
+            for watcher in [*self.watchers, *self.companions]:
+                self._number(watcher)
+        return self.every()
+
+    def called(self, model: torch.nn.Module) -> None:
+        """A forward pass of it begins: layers have numbers in the order in which they are used."""
+        if self.companions:
+            for watcher in [*self.watchers, *self.companions]:
+                if watcher.model is model:
+                    self._number(watcher)
+
+    def _number(self, watcher: Watcher) -> None:
+        model, leader = watcher.model, watcher.leader or watcher
+        if watcher.first_layer is not None or model is None:
+            return
+        if not self.companions_of(leader):
+            watcher.comes_after(0)
+            return
+        numbered = [
+            each.first_layer + sum(1 for _ in other.modules())
+            for each in [leader, *self.companions_of(leader)]
+            if each.first_layer is not None and (other := each.model) is not None
+        ]
+        watcher.comes_after(max(numbered, default=0))
 
     def is_retired(self, model: torch.nn.Module) -> bool:
         """Whether it was trained before others, and is no longer watched for that."""
@@ -149,22 +179,21 @@ class WatchedModels:
         """Of all parameters of watched models, by their ids; of several names, the first one."""
         if self._owners is None:
             self._owners = {}
-            for watcher in self.every():
+            for watcher in self.numbered():
                 model = watcher.model
                 if model is None:  # some have a length, and may be empty
                     continue
-                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer):
+                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer or 0):
                     self._owners.setdefault(id(parameter), owner)
         return self._owners
 
-    @staticmethod
-    def owned_by(holders: list[Watcher]) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
+    def owned_by(self, holders: list[Watcher]) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
         """Their models' parameters in order; what several of them share is the first one's."""
         before: set[int] = set()
-        for watcher in holders:
+        for watcher in self.numbered():
             model = watcher.model
-            if model is not None:
-                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer):
+            if model is not None and watcher in holders:
+                for parameter, owner in owned_in(model, watcher.prefix, watcher.first_layer or 0):
                     if id(parameter) not in before:
                         yield parameter, owner
                 before.update(id(parameter) for parameter in model.parameters())

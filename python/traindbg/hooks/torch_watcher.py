@@ -61,7 +61,8 @@ class Watcher:
         self._recording = recording
         self.prefix = prefix
         self.leader = leader  # of a companion: the watcher of the model that it is trained with
-        self.first_layer = 0  # the number of the model among the layers of its companions
+        # The number of the model itself, where companions are; None until it is called, or stepped.
+        self.first_layer: int | None = None
         self.run_dir = Path(recording.session.run_directory) if recording else Path()
         self._observer: ForwardObserver | None = None
         self._calls_outside = 0  # of a training pass, up to the last loss without gradients

@@ -22,10 +22,10 @@ const model::RuleInfo kDeadRelu = {
         "at "
         "least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
         "warning if the training learns all the same (around the layer). Partly: at least `share` "
-        "of the units in each of the last `window` captured batches, after 100 steps, at two looks running: "
-        "a warning while the "
+        "of the units in each of the last `window` captured batches, after 100 steps: a warning where the "
         "training "
-        "does not learn or where `nearly` of them died in training, most of which were not inactive at the "
+        "does not learn, at two looks running, or where `nearly` of them died in training, most of which "
+        "were not inactive at the "
         "first "
         "step, else a note (info). Layers with fewer than 16 values per unit in a batch are "
         "judged only as a whole.",
@@ -90,6 +90,7 @@ class DeadRelu final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no ReLU in the model was seen"; }
 
   private:
+    static constexpr int kFewestLooks = 2;
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
@@ -127,11 +128,12 @@ class DeadRelu final : public Rule {
         }
         const bool learns = loss_.has_learned();
         // A training that is about to learn is given one more look.
-        partly_looks_ = dead == nullptr && partly != nullptr && !learns ? partly_looks_ + 1 : 0;
-        const char* key = dead != nullptr                           ? (learns ? "layer_learning" : "layer")
-                          : partly == nullptr || partly_looks_ == 1 ? ""
-                          : learns                                  ? "units_learning"
-                                                                    : "units";
+        partly_looks_ = dead == nullptr && partly != nullptr ? partly_looks_ + 1 : 0;
+        const char* key = dead != nullptr                 ? (learns ? "layer_learning" : "layer")
+                          : partly == nullptr             ? ""
+                          : learns                        ? "units_learning"
+                          : partly_looks_ >= kFewestLooks ? "units"
+                                                          : "";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (dead != nullptr) fire(step, *dead, dead_places, true, learns, sink);
@@ -187,7 +189,7 @@ class DeadRelu final : public Rule {
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;
     std::string firing_;
-    int partly_looks_ = 0;  // in a row, of a training that has not learned
+    int partly_looks_ = 0;  // in a row
     TrainingLoss loss_;
 };
 

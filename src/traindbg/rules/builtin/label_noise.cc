@@ -27,7 +27,7 @@ const model::RuleInfo kLabelNoise = {
         "never seen.",
     .when =
         "A classification whose training labels are contradicted, in the last captured steps (three to six, "
-        "and as many as have two evaluations before them, up to 24; 150 labels), in a share of at least "
+        "and as many as have `evaluations` before them, up to 24; 150 labels), in a share of at least "
         "`missed` (and nearly so without the worst of these steps, and a "
         "quarter of it at the best one), while those of the evaluation before each of these steps, "
         "`evaluations` different ones in all, were in no more than `ratio` of that share, and significantly "
