@@ -225,7 +225,7 @@ def test_it_is_looked_for_once_after_some_steps():
         def __init__(self, model):
             self.model = model
 
-        prefix = ""
+        prefix, leader = "", None
 
     watched, model = WatchedModels(), network()
     watched.add(Watched(model))
@@ -278,7 +278,7 @@ def test_it_is_found_and_heard_until_forgotten():
         def __init__(self, model):
             self.model = model
 
-        prefix = "net."
+        prefix, leader = "net.", None
 
     watched, model = WatchedModels(), network()
     watched.add(Watched(model))
