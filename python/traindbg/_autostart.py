@@ -38,6 +38,11 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
+_MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
+
+
+class _Fruitless:
+    searches = 0
 
 
 def on_trained_by_hand(
@@ -158,8 +163,11 @@ def _watch_others(
     """Of an optimizer of which a part is watched that was found by itself: watches the rest."""
     watched = {id(p) for model, _ in recording.watched.models() for p in model.parameters()}
     rest = [parameter for parameter in parameters if id(parameter) not in watched]
-    roots = find_roots(rest) if rest else []
-    if not roots:
+    if not rest or _Fruitless.searches >= _MOST_FRUITLESS:
+        return
+    roots = find_roots(rest)
+    if not roots:  # no module holds it, and a loop may make such an optimizer again and again
+        _Fruitless.searches += 1
         return
     holders = recording.watched.holders_of({id(parameter) for parameter in parameters})
     leaders = [watcher for watcher in holders if watcher.leader is None]

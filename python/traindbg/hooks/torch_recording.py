@@ -220,7 +220,8 @@ class Recording:
 
     def add_companions(self, leader: Watcher, models: list[torch.nn.Module]) -> None:
         """Watches what an optimizer trains beside the model of `leader`."""
-        for model, name in zip(models, guarded("names", names_of, models, "") or (), strict=False):
+        names = guarded("names", names_of, models, "") or [""] * len(models)
+        for model, name in zip(models, names, strict=True):
             root, runs_compiled = unwrap(model)
             if any(watcher.model is root for watcher in self.watched.every()):
                 continue
