@@ -135,6 +135,8 @@ lint: lint-cpp lint-python lint-web ## formatters, ruff, mypy, tsc
 .PHONY: lint-cpp
 lint-cpp:
 	@git ls-files '*.h' '*.cc' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+	@! git grep -nE '\bstd::(ranges::)?views::' -- '*.h' '*.cc' || \
+	    { echo "std::views: clang 14 cannot compile what libstdc++ 12 has of it; use iterators" >&2; exit 1; }
 	@echo "clang-format: clean"
 
 .PHONY: lint-python

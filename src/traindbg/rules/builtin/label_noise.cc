@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -260,7 +259,8 @@ class LabelNoise final : public Rule {
         double least = 1;
         std::size_t looks = 0;
         std::set<model::StepIndex> evaluations;
-        for (const Counted& look : std::views::reverse(training_)) {
+        for (auto it = training_.rbegin(); it != training_.rend(); ++it) {
+            const Counted& look = *it;
             if (looks >= kLooks && evaluations.size() >= needed_) break;
             const auto after = std::find_if(evaluated_.begin(), evaluated_.end(),
                                             [&](const Counted& one) { return one.step >= look.step; });
