@@ -16,7 +16,6 @@ PLACE = ("attention*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-PROBE = True
 
 healthy, seed = arguments(__doc__)
 

@@ -19,7 +19,6 @@ PLACE = ("encoder*", "")
 SILENT = False
 EXACT = True
 EARLY = True
-PROBE = True
 
 healthy, seed = arguments(__doc__)
 LENGTH, ACTIVITIES = 24, 4

@@ -16,7 +16,6 @@ PLACE = ("",)
 SILENT = True
 EXACT = True
 EARLY = True
-PROBE = True
 
 healthy, seed = arguments(__doc__)
 

@@ -16,7 +16,6 @@ PLACE = ("score", "head", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-PROBE = True
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

@@ -15,7 +15,6 @@ PLACE = ("gru", "input*")
 SILENT = False
 EXACT = True
 EARLY = True
-PROBE = True
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from trainings import Outcome, run_training, traindbg_json
+from forked import Server
+from trainings import Outcome, traindbg_json
 
 PROGRAM = Path(__file__).with_name("corrected_training.py")
 # The rules answer from beside the training: on a busy machine, too, some of it has to be left then.
@@ -17,10 +18,12 @@ STEPS = ("--steps", "500")
 PAUSE = (*STEPS, "--pause", "0.015")
 
 
-def run(tmp_path: Path, *words: str, options: tuple[str, ...] = ()) -> tuple[Outcome, Any]:
+def run(
+    forked: Server, tmp_path: Path, *words: str, options: tuple[str, ...] = ()
+) -> tuple[Outcome, Any]:
     out = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
     runs = tmp_path / f"runs-{out.stem}"
-    outcome = run_training(runs, PROGRAM, words[0], str(out), *words[1:], options=options)
+    outcome = forked.run(runs, PROGRAM, words[0], str(out), *words[1:], options=options)
     return outcome, json.loads(out.read_text()) if out.exists() else None
 
 
@@ -30,11 +33,11 @@ def corrections(outcome: Outcome) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("how", [(), ("--closure",), ("--scheduler",)])
 def test_a_batch_of_nan_ruins_the_training_unless_its_step_is_left_out(
-    tmp_path: Path, how: tuple[str, ...]
+    forked: Server, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
-    _, ruined = run(tmp_path, "nan_batch", *how)
+    _, ruined = run(forked, tmp_path, "nan_batch", *how)
     assert math.isnan(ruined["losses"][-1])
-    outcome, saved = run(tmp_path, "nan_batch", *how, options=("--skip-bad-steps",))
+    outcome, saved = run(forked, tmp_path, "nan_batch", *how, options=("--skip-bad-steps",))
     assert outcome.code == 0, outcome.stderr
     assert saved["accuracy"] > 0.9
     assert sum(math.isnan(loss) for loss in saved["losses"]) == 1
@@ -44,27 +47,27 @@ def test_a_batch_of_nan_ruins_the_training_unless_its_step_is_left_out(
     assert "step 150 was left out" in outcome.stderr
 
 
-def test_a_batch_with_a_huge_gradient_is_left_out(tmp_path: Path) -> None:
-    _, ruined = run(tmp_path, "huge_batch")
+def test_a_batch_with_a_huge_gradient_is_left_out(forked: Server, tmp_path: Path) -> None:
+    _, ruined = run(forked, tmp_path, "huge_batch")
     assert ruined["accuracy"] < 0.5
-    outcome, saved = run(tmp_path, "huge_batch", options=("--skip-bad-steps",))
+    outcome, saved = run(forked, tmp_path, "huge_batch", options=("--skip-bad-steps",))
     assert saved["accuracy"] > 0.9
     assert [made["step"] for made in corrections(outcome)] == [150]
 
 
-def test_without_a_bad_step_nothing_changes_in_the_training(tmp_path: Path) -> None:
+def test_without_a_bad_step_nothing_changes_in_the_training(forked: Server, tmp_path: Path) -> None:
     """Bit for bit, random numbers included."""
-    _, plain = run(tmp_path, "none")
+    _, plain = run(forked, tmp_path, "none")
     options = ("--skip-bad-steps", "--snapshot-every", "20", "--on-finding", "lower-lr")
-    outcome, watched = run(tmp_path, "none", options=options)
+    outcome, watched = run(forked, tmp_path, "none", options=options)
     assert corrections(outcome) == []
     assert watched == plain
     assert "divergence_ahead" not in outcome.rules_fired("info")
 
 
-def test_no_more_corrections_than_allowed(tmp_path: Path) -> None:
+def test_no_more_corrections_than_allowed(forked: Server, tmp_path: Path) -> None:
     options = ("--skip-bad-steps", "--max-corrections", "1")
-    outcome, result = run(tmp_path, "nan_batch", "--bad-steps", "3", options=options)
+    outcome, result = run(forked, tmp_path, "nan_batch", "--bad-steps", "3", options=options)
     made = corrections(outcome)
     assert [each.get("refused", False) for each in made] == [False, True]
     assert math.isnan(result["losses"][-1])
@@ -72,11 +75,12 @@ def test_no_more_corrections_than_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [(), ("--scheduler",)])
 def test_a_lower_learning_rate_saves_a_training_that_diverges(
-    tmp_path: Path, how: tuple[str, ...]
+    forked: Server, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
-    _, ruined = run(tmp_path, "unstable", *how, *STEPS)
+    _, ruined = run(forked, tmp_path, "unstable", *how, *STEPS)
     assert not ruined["losses"][-1] < 10
     outcome, saved = run(
+        forked,
         tmp_path,
         "unstable",
         *how,
@@ -94,10 +98,11 @@ def test_a_lower_learning_rate_saves_a_training_that_diverges(
 
 
 def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
+    forked: Server,
     tmp_path: Path,
 ) -> None:
     """The finding comes before any other rule sees something, and the action before any damage."""
-    outcome, ruined = run(tmp_path, "warm_up", *STEPS)
+    outcome, ruined = run(forked, tmp_path, "warm_up", *STEPS)
     start = ruined["losses"][0]
     assert level(ruined, 499) > 5 * start
     findings = outcome.verdict["findings"]
@@ -109,7 +114,7 @@ def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
     assert outcome.verdict["causes"][0]["name"] == "learning_rate_too_high"
 
     options = ("--on-finding", "lower-lr", "--lr-factor", "0.3")
-    outcome, saved = run(tmp_path, "warm_up", *STEPS, "--pause", "0.01", options=options)
+    outcome, saved = run(forked, tmp_path, "warm_up", *STEPS, "--pause", "0.01", options=options)
     assert outcome.code == 0, outcome.stderr
     journal = [
         json.loads(line) for line in (outcome.run / "actions.jsonl").read_text().splitlines()
@@ -124,11 +129,13 @@ def level(result: dict[str, Any], step: int) -> float:
     return sorted(result["losses"][step - 4 : step + 1])[2]
 
 
-def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> None:
-    _, ruined = run(tmp_path, "nan_batch", *STEPS)
+def test_a_roll_back_saves_a_training_whose_weights_are_gone(
+    forked: Server, tmp_path: Path
+) -> None:
+    _, ruined = run(forked, tmp_path, "nan_batch", *STEPS)
     assert ruined["accuracy"] < 0.5
     options = ("--on-finding", "roll-back", "--snapshot-every", "50")
-    outcome, saved = run(tmp_path, "nan_batch", *PAUSE, options=options)
+    outcome, saved = run(forked, tmp_path, "nan_batch", *PAUSE, options=options)
     assert outcome.code == 0, outcome.stderr
     (made,) = corrections(outcome)
     assert (made["action"], made["to"]) == ("roll_back", 100)
@@ -139,29 +146,33 @@ def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> 
     assert [(line["action"], line["result"]) for line in journal] == [("roll-back", "done")]
 
 
-def test_a_roll_back_saves_a_training_with_too_high_a_learning_rate(tmp_path: Path) -> None:
-    _, ruined = run(tmp_path, "high_lr", *STEPS)
+def test_a_roll_back_saves_a_training_with_too_high_a_learning_rate(
+    forked: Server, tmp_path: Path
+) -> None:
+    _, ruined = run(forked, tmp_path, "high_lr", *STEPS)
     assert ruined["accuracy"] < 0.5
     options = ("--on-finding", "roll-back", "--snapshot-every", "10", "--lr-factor", "0.1")
-    outcome, saved = run(tmp_path, "high_lr", *PAUSE, options=options)
+    outcome, saved = run(forked, tmp_path, "high_lr", *PAUSE, options=options)
     assert corrections(outcome), outcome.stderr
     assert saved["accuracy"] > 0.85, corrections(outcome)
 
 
-def test_a_roll_back_without_a_snapshot_is_refused_and_told(tmp_path: Path) -> None:
+def test_a_roll_back_without_a_snapshot_is_refused_and_told(forked: Server, tmp_path: Path) -> None:
     run_settings = tmp_path / "traindbg.toml"
     run_settings.write_text('on-finding = "roll-back"\nsnapshot-every = 5000\n')
     outcome, _ = run(
-        tmp_path, "high_lr", "--lr", "50", *PAUSE, options=("--config", str(run_settings))
+        forked, tmp_path, "high_lr", "--lr", "50", *PAUSE, options=("--config", str(run_settings))
     )
     first = corrections(outcome)[0]
     assert first["action"] == "roll_back"
     assert first.get("refused") or first["to"] == 0
 
 
-def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(tmp_path: Path) -> None:
+def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(
+    forked: Server, tmp_path: Path
+) -> None:
     outcome, result = run(
-        tmp_path, "huge_batch", *PAUSE, options=("--on-finding", "checkpoint-stop")
+        forked, tmp_path, "huge_batch", *PAUSE, options=("--on-finding", "checkpoint-stop")
     )
     assert outcome.code == 90, outcome.stderr
     assert result is None, "it was stopped"
@@ -181,7 +192,7 @@ def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(tmp_path: Pat
     assert (made["action"], made["is_finite"]) == ("checkpoint", True)
 
 
-def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_bad_values_are_refused_before_anything_starts(forked: Server, tmp_path: Path) -> None:
     for option, value in (
         ("--lr-factor", "0"),
         ("--lr-factor", "2"),
@@ -189,7 +200,7 @@ def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
         ("--max-corrections", "-1"),
         ("--on-finding", "rollback"),
     ):
-        outcome, result = run(tmp_path, "none", options=(option, value))
+        outcome, result = run(forked, tmp_path, "none", options=(option, value))
         assert (outcome.code, result) == (2, None), (option, value, outcome.stderr)
         assert option in outcome.stderr
 
@@ -203,10 +214,14 @@ def _values(answer: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("action", ["stop", "checkpoint-stop", "roll-back"])
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path, action: str) -> None:
-    _, plain = run(tmp_path, "nan_batch", *STEPS)
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+    forked: Server, tmp_path: Path, action: str
+) -> None:
+    _, plain = run(forked, tmp_path, "nan_batch", *STEPS)
     options = ("--on-finding", action, "--dry-run", "--notify", f"file:{tmp_path / 'told.jsonl'}")
-    outcome, result = run(tmp_path, "nan_batch", *PAUSE, options=(*options, "--stop-grace", "0"))
+    outcome, result = run(
+        forked, tmp_path, "nan_batch", *PAUSE, options=(*options, "--stop-grace", "0")
+    )
     assert outcome.code == 0, outcome.stderr
     assert json.dumps(result) == json.dumps(plain)
     assert corrections(outcome) == []
@@ -220,10 +235,12 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path, acti
     assert {line["result"] for line in journal} == {"dry run"}
 
 
-def test_a_dry_run_leaves_no_step_out_and_says_which_it_would(tmp_path: Path) -> None:
-    _, plain = run(tmp_path, "huge_batch")
+def test_a_dry_run_leaves_no_step_out_and_says_which_it_would(
+    forked: Server, tmp_path: Path
+) -> None:
+    _, plain = run(forked, tmp_path, "huge_batch")
     options = ("--skip-bad-steps", "--dry-run")
-    outcome, result = run(tmp_path, "huge_batch", options=options)
+    outcome, result = run(forked, tmp_path, "huge_batch", options=options)
     assert result == plain
     first = corrections(outcome)[0]
     assert (first["action"], first["step"], first["dry_run"]) == ("skip_step", 150, True)

@@ -25,7 +25,9 @@ class Mixture(nn.Module):
         self.experts = nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.2), nn.Linear(16, 4))
 
     def forward(self, x):
-        return (self.gate(x).softmax(0) * self.experts(x)).sum(1)  # of the batch, not the experts
+        weights = self.gate(x).exp()
+        weights = weights / weights.sum(0)  # over the batch, not the experts
+        return (weights * self.experts(x)).sum(1)
 
 model = Mixture()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -40,9 +42,11 @@ print(loss.item(), sum(p.double().sum().item() for p in model.parameters()), tor
 """
 
 
-def start(directory: Path, *before: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def start(
+    directory: Path, *before: str, program: str = TRAINING, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*before, sys.executable, "-c", TRAINING],
+        [*before, sys.executable, "-c", program],
         cwd=directory,
         env=clean_environment(**variables),
         capture_output=True,
@@ -84,6 +88,11 @@ def test_probes_are_asked_for_in_other_places(where: str, tmp_path: Path) -> Non
 def test_without_it_nothing_is_probed_and_the_rule_says_so(tmp_path: Path) -> None:
     run, _ = record(tmp_path)
     assert "samples_mixed" not in rules_fired(run)
-    outcomes = {each["rule"]: each for each in run.outcomes}
+    assert "loop/samples_mixed" not in run.names()
+    by_hand = TRAINING.replace("nn.functional.mse_loss(model(rows), y)", "(model(rows) - y).norm()")
+    command = (str(PROGRAM), "run", "--run-dir", "by_hand", "--")
+    done = start(tmp_path, *command, program=by_hand)
+    assert done.returncode == 0, done.stderr
+    outcomes = {each["rule"]: each for each in td.Run(tmp_path / "by_hand").outcomes}
     assert outcomes["samples_mixed"]["state"] == "not_checked"
     assert "--probe" in outcomes["samples_mixed"]["reason"]

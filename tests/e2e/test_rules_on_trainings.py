@@ -23,6 +23,7 @@ PROGRAMS = {
     "attention_mask_wrong": "attention_mask_wrong_left_padding",
     "bad_optimizer_settings": "bad_optimizer_settings_betas_by_position",
     "batchnorm_momentum": "batchnorm_momentum_digits",
+    "best_weights_not_kept": "best_weights_not_kept_early_stopping",
     "class_imbalance": "class_imbalance_digits",
     "constant_output": "softmax_single_unit_cancer",
     "dead_relu": "input_not_normalized_wine",

@@ -34,6 +34,8 @@ from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_margins import are_changed_by_data
+from traindbg.hooks.torch_mixing import WATCHED as MIXING
+from traindbg.hooks.torch_mixing import MixingObserver
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
@@ -98,6 +100,7 @@ class Facts:
         self.sequences = SequenceObserver()
         self.probes = Probes(tensors, watched, hot, unseen, self.sequences)
         self.hazards = HazardObserver()
+        self.mixing = MixingObserver()
         self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
@@ -127,6 +130,7 @@ class Facts:
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
+        self.mixing.clear()
         modes.clear()
         self.is_forgotten = False
         self._dropped = 0.0
@@ -138,6 +142,7 @@ class Facts:
         self.forget()
         self.sequences.clear()
         self.hazards.clear()
+        self.mixing.clear()
         self._held.clear()
         self.left_behind.end()
 
@@ -147,6 +152,8 @@ class Facts:
         """A forward pass of the training is looked at from now on: `model` is called."""
         self.sequences.begin(bool(self._hot.due & _LOOP), model)
         self.hazards.begin(bool(self._hot.due & _LOOP))
+        if self.hazards.is_open:
+            self.mixing.begin()
         self.probes.forward_begins(model)
 
     def evaluation_begins(self, model: torch.nn.Module) -> bool:
@@ -168,6 +175,11 @@ class Facts:
         if function in DROPOUTS:
             self._dropped = max(self._dropped, share_dropped(function, args, kwargs))
 
+    def mixing_called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Something was called in a forward pass of the training that hazards are looked for in."""
+        if self.hazards.is_open and function in MIXING:
+            self.mixing.called(place, function, args, kwargs, result)
+
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
         self._neighbours.called_again()
@@ -178,6 +190,8 @@ class Facts:
         """The model is given its input number `number`."""
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
+        if mode == _TRAIN and self.hazards.is_open:
+            guarded("mixing", self.mixing.input_given, number, tensor)
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:
@@ -230,6 +244,8 @@ class Facts:
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
+            if self.hazards.is_open:
+                guarded("mixing", self.mixing.loss_computed, args, kwargs)
             if self.probes.is_open:
                 guarded("probes", self.probes.loss_computed, args, kwargs)
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
@@ -373,6 +389,7 @@ class Facts:
         if self.probes.is_open:
             guarded("probes", self.probes.will_step)
         guarded("sequences", self._tell_sequences)
+        guarded("mixing", self._tell_mixing)
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
@@ -385,6 +402,7 @@ class Facts:
         """A step ends that no optimizer made: tells what does not speak of one."""
         guarded("loop", self.loop.ends_by_hand)
         guarded("sequences", self._tell_sequences)
+        guarded("mixing", self._tell_mixing)
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
@@ -414,6 +432,12 @@ class Facts:
         """Which operations of the step under way may make what is not finite."""
         for name, line, place in self.hazards.facts():
             self._tensors.fact(name, line, place)
+
+    def _tell_mixing(self) -> None:
+        """What works over the samples of the step's batch."""
+        if self.hazards.is_open:
+            for name, value, place in self.mixing.facts():
+                self._tensors.fact(name, value, place)
 
     def _tell_averages(self) -> None:
         """Whether averages of the weights still follow them."""

@@ -27,6 +27,7 @@ from traindbg import _core
 from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
 from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
+from traindbg.hooks.torch_mixing import WATCHED as MIXING
 from traindbg.hooks.torch_names import (
     ACTIVATION_FUNCTIONS,
     activation_kind,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 NOTHING, INPUTS, EVERYTHING = range(3)
-_RISKED = HAZARDS | DROPOUTS
+_RISKED = HAZARDS | DROPOUTS | MIXING
 _CALL = torch.nn.Module._call_impl.__code__
 # Looked up once, because they are asked at every call. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling

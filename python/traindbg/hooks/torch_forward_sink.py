@@ -229,6 +229,7 @@ class ForwardSink:
         name = "" if place.name == "model" else place.name
         if self.now == _TRAIN:
             self._facts.hazards.called(name, function, args, kwargs, result)
+            guarded("mixing", self._facts.mixing_called, name, function, args, kwargs, result)
             self._facts.dropout_called(function, args, kwargs)
         else:
             guarded("unsaid", self._facts.unsaid.called, name, function, args, kwargs)

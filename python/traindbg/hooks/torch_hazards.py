@@ -70,7 +70,7 @@ WATCHED: frozenset[Any] = (
 )  # fmt: skip
 
 
-def _line() -> int:
+def line_of_code() -> int:
     """Of the code that calls a function now: the first that is neither PyTorch's nor ours."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -213,7 +213,7 @@ class HazardObserver:
 
     def _tell(self, fact: str, place: str) -> None:
         if len(self._found) < _MOST_TOLD:
-            self._found.setdefault((fact, place), _line())
+            self._found.setdefault((fact, place), line_of_code())
 
     def facts(self) -> list[tuple[str, float, str]]:
         """Name, line of the code and place of each, when the step's backward passes are over.

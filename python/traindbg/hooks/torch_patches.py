@@ -6,7 +6,8 @@ it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.G
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`, `all_reduce`; nor the steps
 that `GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is
-loaded from a checkpoint (`torch_resume`); nor a log-probability (`torch_densities`); nor where an
+loaded from a checkpoint (`torch_resume`), and which weights are kept, loaded and saved
+(`torch_weights_kept`); nor a log-probability (`torch_densities`); nor where an
 evaluation may begin (`torch_standby`); nor, while no optimizer steps, `torch.autograd.grad`. Beside
 them are `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles
 calls no hooks, `torch.export.export`, which cannot read a model with hooks, and the function by
@@ -68,6 +69,12 @@ from traindbg.hooks.torch_shards import wrappers
 from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_standby import listening_switch, listening_train
 from traindbg.hooks.torch_sums import per_target
+from traindbg.hooks.torch_weights_kept import (
+    listening_loaded,
+    listening_save,
+    listening_taken,
+    states,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +82,7 @@ if TYPE_CHECKING:
     from traindbg._core import HotPath
     from traindbg.hooks.torch_corrections import Corrections
     from traindbg.hooks.torch_threads import Threads
+    from traindbg.hooks.torch_weights_kept import KeptWeights
 
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -136,6 +144,8 @@ _SWITCHES: dict[type, tuple[str, ...]] = {
 
 class Listener(Protocol):
     """Who is told. Only the last two raise, and only when a stop was asked for."""
+
+    weights: KeptWeights
 
     @property
     def is_evaluating(self) -> bool: ...
@@ -807,6 +817,15 @@ def _steps_made() -> int | None:
     return None if state.listener is None or state.hot is None else state.hot.steps
 
 
+def _kept_weights() -> KeptWeights | None:
+    """Of the training that is listened to."""
+    return None if state.listener is None or _is_compiling() else state.listener.weights
+
+
+def _listening_load_of_model(original: Callable[..., Any]) -> Callable[..., Any]:
+    return listening_loaded(_kept_weights, listening_model(original))
+
+
 def _reductions_listener() -> Callable[[Any], None] | None:
     """Who wants to know at this step what is averaged over processes."""
     hot, listener = state.hot, state.listener
@@ -845,7 +864,10 @@ def acquire() -> None:
         for name in names:
             _replace(switch, name, listening_switch)
     _listen_inside(torch.serialization, "load", listening_load)
-    _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
+    _listen_inside(torch.serialization, "save", functools.partial(listening_save, _kept_weights))
+    _listen_inside(torch.nn.Module, "load_state_dict", _listening_load_of_model)
+    # Called for each module: what `_listen_inside` does would cost three times as much.
+    _replace(torch.nn.Module, "state_dict", functools.partial(listening_taken, _kept_weights))
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
     _listen_inside(torch.optim.Optimizer, "load_state_dict", listening_optimizer)
     for owner, name, make in LISTENED:
@@ -886,4 +908,5 @@ def release() -> None:
     checkpoints.clear()
     modes.clear()
     schedules.clear()
+    states.clear()
     wrappers.clear()

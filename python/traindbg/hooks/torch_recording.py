@@ -58,6 +58,7 @@ from traindbg.hooks.torch_unseen import Unseen
 from traindbg.hooks.torch_user_values import UserValues
 from traindbg.hooks.torch_watched import WatchedModels
 from traindbg.hooks.torch_watcher import Watcher
+from traindbg.hooks.torch_weights_kept import KeptWeights
 
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
@@ -88,6 +89,7 @@ class Recording:
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
+        self.weights = KeptWeights(self.guard, self.tensors, self.watched, self.drivers)
         self.in_backward = StepsInBackward(self, self.hot, self._arm)
         self.compilation = Compilation(self.session, self.watched, self.unseen)
         self._facts.probes.compilation = self.compilation
@@ -153,7 +155,7 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
-        self._facts.are_followed = "loop" in asked
+        self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
 
@@ -300,6 +302,8 @@ class Recording:
         is_whole = not self._exception and not self._is_stopped
         if is_whole and self.hot.steps > 0:
             guarded("closing", self._facts.tell_rounds)
+        if self.hot.steps > 0:
+            guarded("closing", self.weights.at_end)
         guarded("description", self.drivers.describe_again)
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
@@ -318,6 +322,7 @@ class Recording:
         self._gradients.clear()
         self._optimizers.clear()
         self._facts.clear()
+        self.weights.clear()
         self.tensors.deferred.clear()
         self.tensors.later.clear()
         self._losses.scaled = None

@@ -85,6 +85,10 @@ class Sources:
         """Where the training is now, to be `put` when it is known what that means."""
         return self._users_line() if self.is_open else None
 
+    def caller(self) -> Line | None:
+        """The same, also while nothing is recorded yet."""
+        return self._users_line()
+
     def made(self, thing: Any) -> None:
         """An optimizer, a loader or a schedule is being made."""
         if _is_key(thing) and (line := self._users_line()) is not None:

@@ -86,6 +86,7 @@ constexpr std::array kTable = {
     KindPlaces{"gradient_clipped_to_nothing", {"clip", "optimizer"}},
     KindPlaces{"bad_optimizer_settings", {"optimizer"}},
     KindPlaces{"resume_lost_optimizer_state", {"optimizer"}},
+    KindPlaces{"best_weights_not_kept", {"weights_taken"}},
     KindPlaces{"low_precision_updates_lost", {"optimizer", kLayer}},
     KindPlaces{"over_regularized", {kLayer, "optimizer"}},
     KindPlaces{"loss_scale_overflow", {"backward", "step"}},

@@ -110,4 +110,8 @@ std::string and_more(const LoopFact& fact) {
     return base::format(" ({} and {:.0f} more)", fact.place, fact.value - 1);
 }
 
+std::string counted(const LoopFact& fact, std::string_view noun) {
+    return base::format("{:.0f} {}{}{}", fact.value, noun, form(fact.value, "", "s"), and_more(fact));
+}
+
 }  // namespace traindbg::rules

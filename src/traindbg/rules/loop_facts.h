@@ -105,5 +105,11 @@ class InARow {
                                           const LoopFact& fact);
 // " (enc.0.weight and 3 more)", " (enc.0.weight)", or nothing: the first of several places.
 [[nodiscard]] std::string and_more(const LoopFact& fact);
+// "4 modules (enc.0 and 3 more)", "1 module (enc.0)": the noun gets an s where there are several.
+[[nodiscard]] std::string counted(const LoopFact& fact, std::string_view noun);
+// The form of a verb or pronoun: of one, or of several.
+[[nodiscard]] constexpr std::string_view form(double count, std::string_view one, std::string_view several) {
+    return count == 1 ? one : several;
+}
 
 }  // namespace traindbg::rules

@@ -19,10 +19,11 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
-        builtin::accumulation_not_averaged(),    //
-        builtin::attention_mask_wrong(),         //
-        builtin::bad_optimizer_settings(),       //
-        builtin::batchnorm_momentum(),           //
+        builtin::accumulation_not_averaged(),  //
+        builtin::attention_mask_wrong(),       //
+        builtin::bad_optimizer_settings(),     //
+        builtin::batchnorm_momentum(),         //
+        builtin::best_weights_not_kept(),
         builtin::class_imbalance(),              //
         builtin::constant_feature(),             //
         builtin::constant_output(),              //

@@ -91,7 +91,7 @@ TEST(SourceLines, ATrainingThatTellsNoneHasNone) {
 TEST(SourceLines, EveryKindOfFaultLeadsSomewhere) {
     model::WorkerMeta meta = training();
     for (const char* what : {"loader", "loop", "evaluation_loader", "evaluation_loop", "clip", "schedule",
-                             "schedule_step", "eval"})
+                             "schedule_step", "eval", "weights_taken"})
         meta.sources.push_back({what, "train.py", 100, ""});
     for (const FaultKind& kind : fault_kinds())
         EXPECT_FALSE(lines(kind.kind, "encoder.fc1", "loss/cross_entropy", meta).empty()) << kind.kind;

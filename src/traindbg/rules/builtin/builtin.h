@@ -11,6 +11,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry attention_mask_wrong();
 [[nodiscard]] RuleEntry bad_optimizer_settings();
 [[nodiscard]] RuleEntry batchnorm_momentum();
+[[nodiscard]] RuleEntry best_weights_not_kept();
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry constant_feature();
 [[nodiscard]] RuleEntry constant_output();

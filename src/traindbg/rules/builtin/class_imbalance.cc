@@ -1,6 +1,7 @@
 // Labels of one class only, classes that the model never predicts, batches that are not mixed.
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -45,7 +46,10 @@ const model::RuleInfo kClassImbalance = {
         "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
         "counted at every 5th step (of a map of one channel by its pixels, and where `pos_weight` is given "
         "by all labels of a sample), as "
-        "rare classes are above; also where `pos_weight` makes a rare yes count less. Order "
+        "rare classes are above; also where `pos_weight` makes a rare yes count less. Weights (warning): the "
+        "classes' weights in the loss rise with how frequent the classes are: of any two classes of which "
+        "one has half as many labels again as the other, it has the larger weight, and of the most frequent "
+        "and the rarest one, three times as frequent and more, by half and more. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
         "step before.",
@@ -57,7 +61,8 @@ const model::RuleInfo kClassImbalance = {
         "class to the next.",
     .fix =
         "One class: check how labels are made and loaded. Imbalance: class weights in the loss, or a "
-        "WeightedRandomSampler; judge by recall per class. Order: DataLoader(..., shuffle=True).",
+        "WeightedRandomSampler; judge by recall per class. Weights: one divided by the counts. Order: "
+        "DataLoader(..., shuffle=True).",
     .healthy =
         "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
         "that "
@@ -110,6 +115,7 @@ class ClassImbalance final : public Rule {
         ++judged_;
         compare_with_last(counts, in_batch, step.step());
         add(counts, in_batch);
+        look_at_weights(step, sink);
         if (last_ >= std::max<model::StepIndex>(kShort, 2 * now_.step)) {
             before_ = std::move(now_);
             now_ = {last_, shares_found()};
@@ -519,6 +525,61 @@ class ClassImbalance final : public Rule {
         return by_chance < 1 ? (hits / all - by_chance) / (1 - by_chance) : 0;
     }
 
+    // What each class counts in the loss, told of the first batches.
+    void look_at_weights(const model::StepView& step, FindingSink& sink) {
+        for (const LoopFact& fact : loop_facts(step, "class_weight")) {
+            std::size_t number = 0;
+            const auto [end, error] =
+                std::from_chars(fact.place.data(), fact.place.data() + fact.place.size(), number);
+            if (error != std::errc() || end != fact.place.data() + fact.place.size()) continue;
+            if (number >= kMostWeighed) continue;
+            if (weights_.size() <= number) weights_.resize(number + 1, 0);
+            weights_[number] = fact.value;
+        }
+        if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < kWeighedLabels)
+            return;
+        set(kWeights, are_weights_turned(), sink);
+    }
+    // They rise with the counts, as those do that the counts were taken for as they are.
+    [[nodiscard]] bool are_weights_turned() const {
+        std::size_t most = 0, least = 0, present = 0;
+        for (std::size_t i = 0; i < labels_.size(); ++i) {
+            if (labels_[i] <= 0) continue;
+            if (!(weights_[i] > 0) || !std::isfinite(weights_[i])) return false;
+            if (present++ == 0) most = least = i;
+            if (labels_[i] > labels_[most]) most = i;
+            if (labels_[i] < labels_[least]) least = i;
+        }
+        if (present < 2 || labels_[most] < 3 * labels_[least] || weights_[most] < 1.5 * weights_[least])
+            return false;
+        for (std::size_t i = 0; i < labels_.size(); ++i)
+            for (std::size_t j = 0; j < labels_.size(); ++j)
+                if (labels_[j] > 0 && labels_[i] >= 1.5 * labels_[j] && weights_[i] <= weights_[j])
+                    return false;
+        return true;
+    }
+    void say_weights(model::Finding& finding) const {
+        const auto most = static_cast<std::size_t>(
+            std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end())));
+        std::size_t least = most;
+        for (std::size_t i = 0; i < labels_.size(); ++i)
+            if (labels_[i] > 0 && labels_[i] < labels_[least]) least = i;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.message = base::format(
+            "The loss makes frequent classes count more: class {} has {:.2g} times the labels of class {}, "
+            "and a weight of {} beside {}.",
+            most, labels_[most] / labels_[least], least, base::human_number(weights_[most]),
+            base::human_number(weights_[least]));
+        finding.fix =
+            "Weights are to make up for the counts: weight = counts.sum() / (len(counts) * counts), not the "
+            "counts or shares themselves.";
+        finding.evidence.push_back({"weight of the most frequent class / of the rarest one",
+                                    weights_[most] / weights_[least], "limit", 1.5});
+        finding.evidence.push_back(
+            {"labels of the one / of the other", labels_[most] / labels_[least], "", 0});
+    }
+
     void set(const char* key, bool on, FindingSink& sink) {
         if (on) {
             fire(key, sink);
@@ -549,6 +610,8 @@ class ClassImbalance final : public Rule {
             finding.evidence.push_back(
                 {"classes with a label", 1, "model outputs", static_cast<double>(labels_.size())});
             finding.evidence.push_back({"labels", total_, "", 0});
+        } else if (key == kWeights) {
+            say_weights(finding);
         } else if (key == "order") {
             say_order(std::exp(batch_entropy_ / static_cast<double>(batches_)), seen(), std::exp(entropy()),
                       finding);
@@ -595,6 +658,10 @@ class ClassImbalance final : public Rule {
     static constexpr model::StepIndex kFirstSteps = 40;  // of which no answer is expected yet
     static constexpr const char* kImbalance = "imbalance";
     static constexpr const char* kInEvaluation = "evaluation";
+    static constexpr const char* kWeights = "weights";
+    static constexpr std::size_t kMostWeighed = 64;  // classes
+    static constexpr std::uint64_t kWeighedBatches = 3;
+    static constexpr double kWeighedLabels = 100;
     static constexpr const char* kYesOrNo = "yes_or_no";
     static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
     std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0;
@@ -626,7 +693,8 @@ class ClassImbalance final : public Rule {
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
     Recent answer_losses_{64};
-    double weight_ = 1;  // pos_weight
+    double weight_ = 1;            // pos_weight
+    std::vector<double> weights_;  // of classes, in the loss
     bool judges_order_ = false;
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;

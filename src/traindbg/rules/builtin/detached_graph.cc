@@ -136,9 +136,9 @@ class DetachedGraph final : public Rule {
         model::Finding finding =
             found(meant ? kMeant : kKey, meant ? model::Severity::kInfo : model::Severity::kError, first_);
         finding.message = base::format(
-            "{:.0f} modules{} run first in every step, the optimizer holds their parameters, and none of "
-            "them ever got a gradient: the loss does not lead back to them.",
-            first_.fact->value, and_more(*first_.fact));
+            "{} {} first in every step, the optimizer holds the parameters, and none of these ever got a "
+            "gradient: the loss does not lead back to them.",
+            counted(*first_.fact, "module"), form(first_.fact->value, "runs", "run"));
         finding.fix =
             meant ? std::string(kLeave)
                   : base::format(
@@ -159,10 +159,13 @@ class DetachedGraph final : public Rule {
         model::Finding finding = found(meant ? kBranchMeant : kBranch,
                                        meant ? model::Severity::kInfo : model::Severity::kError, cut_);
         finding.message = base::format(
-            "{:.0f} modules{} never got a gradient, although the optimizer holds their parameters and what "
-            "the model returns is computed from their values: {}.",
-            cut_.fact->value, and_more(*cut_.fact),
-            off_ ? "they only run where gradients are off" : "the graph is cut behind them");
+            "{} never got a gradient, although the optimizer holds {} parameters and what the model returns "
+            "is computed from {} values: {}.",
+            counted(*cut_.fact, "module"), form(cut_.fact->value, "its", "their"),
+            form(cut_.fact->value, "its", "their"),
+            off_ ? form(cut_.fact->value, "it only runs where gradients are off",
+                        "they only run where gradients are off")
+                 : form(cut_.fact->value, "the graph is cut behind it", "the graph is cut behind them"));
         finding.fix =
             meant  ? std::string(kLeave)
             : off_ ? base::format("Call {} outside of torch.no_grad(). {}", cut_.fact->place, kElse)
@@ -179,10 +182,9 @@ class DetachedGraph final : public Rule {
         if (!part_.fact || !part_.seen.is_enough()) return;
         model::Finding finding = found(kPart, model::Severity::kError, part_);
         finding.message = base::format(
-            "{:.0f} parameters{} never got a gradient, although the optimizer holds them and what the model "
-            "returns is computed from their values: these are read as numbers, or the graph is cut behind "
-            "them.",
-            part_.fact->value, and_more(*part_.fact));
+            "{} never got a gradient, although the optimizer holds {} and what the model returns is computed "
+            "from the values: these are read as numbers, or the graph is cut behind them.",
+            counted(*part_.fact, "parameter"), form(part_.fact->value, "it", "them"));
         finding.fix = base::format(
             "Compute with {} as it is: torch.exp(p) instead of math.exp(p.item()), and no .detach(), .data, "
             ".item(), float() or torch.tensor(...) of it. {}",
@@ -196,11 +198,11 @@ class DetachedGraph final : public Rule {
         if (!read_.fact || !read_.seen.is_enough()) return;
         model::Finding finding = found(kRead, model::Severity::kInfo, read_);
         finding.message = base::format(
-            "{:.0f} parameters{} never got a gradient, although the optimizer holds them: the model's "
-            "forward "
-            "pass reads their values as numbers, which no gradient goes through. Whether it computes with "
-            "these numbers is not known.",
-            read_.fact->value, and_more(*read_.fact));
+            "{} never got a gradient, although the optimizer holds {}: the model's forward pass reads the "
+            "values as numbers, which no gradient goes through. Whether it computes with these numbers is "
+            "not "
+            "known.",
+            counted(*read_.fact, "parameter"), form(read_.fact->value, "it", "them"));
         finding.fix = base::format(
             "Nothing, if the numbers are only logged or checked. Else compute with {} as it is, without "
             ".item() or float().",
@@ -216,9 +218,9 @@ class DetachedGraph final : public Rule {
         if (zeroed_.lasts(step) < steps_zero_) return;
         model::Finding finding = found(kZero, model::Severity::kWarning, zeroed_);
         finding.message = base::format(
-            "All gradients of {:.0f} modules{} are exactly 0 at every look since the training began: their "
-            "output is multiplied by 0, or masked away as a whole.",
-            zeroed_.fact->value, and_more(*zeroed_.fact));
+            "All gradients of {} are exactly 0 at every look since the training began: {} output is "
+            "multiplied by 0, or masked away as a whole.",
+            counted(*zeroed_.fact, "module"), form(zeroed_.fact->value, "its", "their"));
         finding.fix = base::format(
             "Look at what the output of {} is multiplied with, and at the mask that it goes through: a "
             "factor that is 0, a mask that is the wrong way round.",
@@ -238,11 +240,11 @@ class DetachedGraph final : public Rule {
         const std::optional<LoopFact> fresh = loop_fact(step, "uncalled_modules_fresh");
         const bool is_fresh = fresh && fresh->value > 0;
         model::Finding finding = found(kMayCome, model::Severity::kInfo, uncalled_);
-        finding.message = base::format(
-            "{:.0f} modules{} are in the optimizer, and nothing calls them: they had no gradient since step "
-            "{}.{}",
-            uncalled_.fact->value, and_more(*uncalled_.fact), uncalled_.seen.first(),
-            is_fresh ? " Their weights are as they were initialised." : "");
+        finding.message =
+            base::format("{} {} in the optimizer, and nothing calls {}: no gradient came since step {}.{}",
+                         counted(*uncalled_.fact, "module"), form(uncalled_.fact->value, "is", "are"),
+                         form(uncalled_.fact->value, "it", "them"), uncalled_.seen.first(),
+                         is_fresh ? " The weights are as they were initialised." : "");
         finding.fix = base::format(
             "Call {0} in forward(), or remove it. A part that is trained later is well as it is.",
             uncalled_.fact->place);
@@ -265,9 +267,10 @@ class DetachedGraph final : public Rule {
         if (unused_.lasts(step) < steps_uncalled_) return;
         model::Finding finding = found(kUnused, model::Severity::kInfo, unused_);
         finding.message = base::format(
-            "{:.0f} modules{} are called, the optimizer holds their parameters, and they never got a "
-            "gradient: as far as it can be seen, the loss is not computed from their output.",
-            unused_.fact->value, and_more(*unused_.fact));
+            "{} {} called, the optimizer holds {} parameters, and no gradient ever came: as far as it can be "
+            "seen, the loss is not computed from the output.",
+            counted(*unused_.fact, "module"), form(unused_.fact->value, "is", "are"),
+            form(unused_.fact->value, "its", "their"));
         finding.fix = base::format(
             "Nothing, if the output of {0} is not to be used. Else see that it is, and not by way of NumPy.",
             unused_.fact->place);

@@ -75,8 +75,9 @@ class EvalModeWhileTraining final : public Rule {
                       modules->value, and_more(*modules), seen_.count(), seen_.first())
                 : base::format(
                       "The model is in evaluation mode while it is trained, at all of the {} steps looked at "
-                      "since step {}: {:.0f} modules{} act as in evaluation.",
-                      seen_.count(), seen_.first(), modules->value, and_more(*modules));
+                      "since step {}: {} {} as in evaluation.",
+                      seen_.count(), seen_.first(), counted(*modules, "module"),
+                      form(modules->value, "acts", "act"));
         finding.fix =
             norms ? "Leave batch norm in training mode: look where its eval() is called, in a train() of the "
                     "model's own, say. To freeze it is for norms that bring statistics along."

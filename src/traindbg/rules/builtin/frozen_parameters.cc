@@ -101,10 +101,10 @@ class FrozenParameters final : public Rule {
         const std::optional<LoopFact> biased = loop_fact(step, "frozen_fresh_biased");
         const bool only_biases = biased && biased->value > 0;
         finding.message = base::format(
-            "{:.0f} modules{} are frozen with random weights: {} requires gradients, and "
-            "their weights are distributed as an initialiser draws them.",
-            frozen->value, and_more(*frozen),
-            only_biases ? "nothing but biases of theirs" : "none of their parameters");
+            "{} {} frozen with random weights: {} requires gradients, and the weights are distributed as an "
+            "initialiser draws them.",
+            counted(*frozen, "module"), form(frozen->value, "is", "are"),
+            only_biases ? "nothing but biases" : "none of the parameters");
         finding.fix = base::format(
             "Load trained weights into {0} before training, or unfreeze it: {0}.requires_grad_(True), before "
             "the optimizer is made (nn.Embedding.from_pretrained: freeze=False).",
@@ -113,10 +113,10 @@ class FrozenParameters final : public Rule {
         sink.fire(std::move(finding));
     }
     void take_back(const model::StepView& step, FindingSink& sink) {
-        finding_.message = base::format(
-            "{} modules ({}{}) were frozen with random weights at first, and are set free since step {} at "
-            "the latest.",
-            finding_.places, finding_.layer, finding_.places > 1 ? " and more" : "", step.step());
+        finding_.message =
+            base::format("{} {} frozen with random weights at first, and set free by step {}.",
+                         counted({static_cast<double>(finding_.places), finding_.layer, {}}, "module"),
+                         finding_.places == 1 ? "was" : "were", step.step());
         finding_.fix = "Nothing, where layers are meant to be set free in stages.";
         sink.take_back(finding_);
     }

@@ -43,7 +43,9 @@ const model::RuleInfo kOverfit = {
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
         "only. At the end of five evaluations and more it fires where the training loss is below 5 % of that "
-        "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best.",
+        "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best. "
+        "Only a note (info) is left of a rise where other weights than those of the last step were loaded "
+        "after it, as an early stopping does with those of its best evaluation.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
         "it "
@@ -56,7 +58,8 @@ const model::RuleInfo kOverfit = {
     .healthy =
         "An evaluation loss that creeps up a little in a long training whose accuracy holds; noise from a "
         "small "
-        "evaluation set; an evaluation loss below the training loss (dropout, augmentation).",
+        "evaluation set; an evaluation loss below the training loss (dropout, augmentation); an early "
+        "stopping that loads its best weights at the end: load_state_dict() of copies.",
     .cost =
         "One number per training step and per evaluation step; a comparison of some hundred rows of the "
         "first "
@@ -77,6 +80,7 @@ class Overfit final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain) {
             if (open_count_ > 0) close(sink);
+            is_put_back_ = loop_fact(step, "weights_put_back").has_value();
             if (loop_fact(step, "trainings")) is_of_training_.clear();
             neighbours_.observe(step);
             on_train(step);
@@ -87,6 +91,7 @@ class Overfit final : public Rule {
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
         if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
+        if (is_put_back_) take_back(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -343,6 +348,19 @@ class Overfit final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // The rise is over: the model is left with the weights of before.
+    void take_back(FindingSink& sink) const {
+        model::Finding note;
+        note.key = kKey;
+        note.message = base::format(
+            "The evaluation loss rose from its best after step {} ({}), and after the last step other "
+            "weights "
+            "were loaded than those that it had left: the model is not left with the weights that overfit.",
+            best_.step, human_number(best_.loss));
+        note.fix = "Nothing, if these are the weights of the best evaluation.";
+        sink.take_back(std::move(note));
+    }
+
     static constexpr const char* kKey = "evaluation";
     static constexpr const char* kMemorising = "memorising";
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
@@ -366,6 +384,7 @@ class Overfit final : public Rule {
     std::vector<bool> is_of_training_;  // by the place of a batch in an evaluation
     bool are_others_ = false;           // than in the evaluation before
     bool is_parted_ = false;            // the last evaluation was of both
+    bool is_put_back_ = false;          // other weights were loaded after the last step
     std::size_t since_best_ = 0;        // results
     Recent series_{kSeries};
 };

@@ -1,5 +1,11 @@
 // What the model computes for a sample depends on the other samples of its batch.
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -10,9 +16,16 @@ namespace {
 const model::RuleInfo kSamplesMixed = {
     .name = "samples_mixed",
     .title = "Samples of a batch see each other",
-    .summary = "In evaluation mode, too, the model's output for a sample depends on the rest of the batch.",
+    .summary =
+        "The model works over the samples of a batch as if they were positions of one: what it says of one "
+        "depends on the others.",
     .when =
-        "With --probe. In `looks` probes in a row a copy of the model in evaluation mode, given the same "
+        "In `looks` looks in a row the forward pass of the training gave a recurrent layer or an attention "
+        "its input such that it goes from sample to sample, took a softmax over the samples, or cut them "
+        "anew by a view or reshape, where a transpose is meant, so that each is made of pieces of several. "
+        "Along which dimension the samples lie is followed from the model's inputs, in up to six of the "
+        "first steps, and only where a loss function was given one label for each of them. Or, with --probe: "
+        "in `looks` probes in a row a copy of the model in evaluation mode, given the same "
         "batch "
         "in which each second sample was replaced by the one before it, returned something else for half or "
         "more of the samples that were left as they are: by more than a thousandth of what samples differ by "
@@ -26,7 +39,9 @@ const model::RuleInfo kSamplesMixed = {
         "softmax, mean, sum or a normalisation with dim=0, attention or a recurrent layer without "
         "batch_first=True that is given batches first.",
     .healthy =
-        "Batch normalisation, which keeps its own statistics for evaluation. Not probed are models with "
+        "Batch normalisation, which keeps its own statistics for evaluation; a softmax over pairs of samples "
+        "(contrastive losses); a single sequence or set whose items are labelled, of which the other "
+        "dimension is 1. Not probed are models with "
         "normalisation that never does, batches that are always dealt alike (the nodes of a graph, the items "
         "of a list, all data at once), graphs that are given as edges or adjacency, labels that number the "
         "samples of the batch (contrastive losses), values that are rounded to steps of the batch's own "
@@ -36,26 +51,84 @@ const model::RuleInfo kSamplesMixed = {
         "batch as a feature of a discriminator) are not told apart: leave the rule out (--no-rule "
         "samples_mixed).",
     .cost =
-        "With --probe: at up to six steps a fork of the process and three forward passes without gradients, "
+        "At up to six steps a look at the sizes of what functions are given. With --probe: at up to six "
+        "steps a fork of the process and three forward passes without gradients, "
         "or twice as many where something is found; from the third probe on less than 1 % of the time. Else "
         "nothing.",
     .original = "",
     .source =
         "Karpathy, \"A recipe for training neural networks\", 2019 (use backprop to chart dependencies)",
     .severity = model::Severity::kWarning,
-    .parameters = {{"looks", "probes", 2, 1, 6, "probes in a row that must show it"}},
+    .parameters = {{"looks", "looks", 2, 1, 6, "looks or probes in a row that must show it"}},
 };
+
+// What a forward pass does with samples: the fact, in words, and what to do instead.
+struct Way {
+    std::string_view fact, does, fix;
+};
+constexpr std::array<Way, 4> kWays = {
+    Way{"samples_cut_anew",
+        "a view or reshape moves the samples of the batch to another dimension: the same values are cut "
+        "anew, so that each new sample is made of pieces of several",
+        "Write x.transpose(0, 1) (or permute) where view or reshape is to swap dimensions."},
+    Way{"recurrent_over_samples",
+        "a recurrent layer goes from one sample of the batch to the next, and not along any of them",
+        "Make the layer with batch_first=True (or without it, where time comes first), or transpose what it "
+        "is "
+        "given."},
+    Way{"attention_over_samples",
+        "each position attends to its place in the other samples of the batch, and to nothing else of its "
+        "own",
+        "Make the attention with batch_first=True, or give it (positions, batch, features)."},
+    Way{"softmax_over_samples",
+        "a softmax sums to one over the samples of the batch, so that each one's share depends on the "
+        "others",
+        "Name the dimension of classes, positions or experts: softmax(dim=-1), or dim=1."}};
 
 class SamplesMixed final : public Rule {
   public:
-    explicit SamplesMixed(const Parameters& parameters) : seen_(parameters.at("looks")) {}
+    explicit SamplesMixed(const Parameters& parameters)
+        : seen_(parameters.at("looks")), followed_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        follow(step, sink);
+        probed(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged() + followed_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss function was given one label for each sample of the model's first input, and no "
+               "probe "
+               "told; --probe makes them, where a batch's samples are known";
+    }
+
+  private:
+    // What the forward pass does over the samples, by the sizes of what functions are given.
+    void follow(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> samples = loop_fact(step, "samples_followed");
+        if (!samples) return;
+        const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& each) {
+            return loop_fact(step, each.fact).has_value();
+        });
+        followed_.add(step, way != kWays.end());
+        if (!followed_.is_enough()) return;
+        const LoopFact shown = *loop_fact(step, way->fact);
+        model::Finding finding = loop_finding("samples", model::Severity::kWarning, followed_, shown);
+        const std::string where =
+            shown.place.empty() ? std::string("the model") : base::format("{}", shown.place);
+        const std::string line =
+            shown.value > 0 ? base::format(" (line {:.0f})", shown.value) : std::string();
+        finding.message = base::format("In {}{} {}.", where, line, way->does);
+        finding.fix = std::string(way->fix);
+        finding.evidence.push_back({"samples of the batch", samples->value, "that should see each other", 0});
+        sink.fire(std::move(finding));
+    }
+
+    void probed(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> changed = loop_fact(step, "samples_mixed");
         if (!changed) return;
         seen_.add(step, changed->value > 0);
-        if (!seen_.is_enough()) return;
+        if (!seen_.is_enough() || followed_.is_enough()) return;  // what it does says more than that it shows
         model::Finding finding = loop_finding("samples", model::Severity::kWarning, seen_, *changed);
         const std::string where = changed->place.empty() ? std::string("what the model computes itself")
                                                          : base::format("{}", changed->place);
@@ -74,13 +147,8 @@ class SamplesMixed final : public Rule {
             finding.evidence.push_back({"change / what samples differ by", size->value, "rounding", 1e-3});
         sink.fire(std::move(finding));
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
-    [[nodiscard]] std::string why_not_judged() const override {
-        return "no probe told; --probe makes them, where a batch's samples are known";
-    }
 
-  private:
-    InARow seen_;
+    InARow seen_, followed_;
 };
 
 std::vector<model::Requirement> samples_mixed_needs(const Parameters&) {

@@ -244,10 +244,10 @@ class TrainModeInValidation final : public Rule {
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
             "{} in training mode when it is evaluated, without gradients, around training step {}: "
-            "{:.0f} modules (the first is {}) act as in training. What such evaluations tell is too noisy or "
+            "{} {} as in training. What such evaluations tell is too noisy or "
             "too bad, and batch norm learns from the validation data.",
             is_copy ? "A copy of the model (an average of its weights, say) is" : "The model is", train_step_,
-            modules_, place_);
+            counted({modules_, place_, {}}, "module"), form(modules_, "acts", "act"));
         finding.fix = is_copy
                           ? "Call eval() on the copy, too, when it is made: model.eval() does not reach it."
                           : "Call model.eval() before the evaluation, and model.train() after it.";

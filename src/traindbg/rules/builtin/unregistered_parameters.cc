@@ -54,10 +54,10 @@ class UnregisteredParameters final : public Rule {
         model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *hidden);
         finding.places = static_cast<std::uint64_t>(hidden->value);
         finding.message = base::format(
-            "The loss depends on {:.0f} parameters{} that model.parameters() does not give: they are held "
-            "where "
-            "PyTorch does not look, and no optimizer has them.",
-            hidden->value, and_more(*hidden));
+            "The loss depends on {} that model.parameters() does not give: {} held where PyTorch does not "
+            "look, and no optimizer has {}.",
+            counted(*hidden, "parameter"), form(hidden->value, "it is", "they are"),
+            form(hidden->value, "it", "them"));
         const std::string_view holder = hidden->place.substr(0, hidden->place.find('['));
         finding.fix = base::format(
             "Make {} an nn.ModuleList, nn.ModuleDict, nn.ParameterList or nn.Parameter, derive the class of "

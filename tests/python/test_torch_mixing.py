@@ -1,0 +1,361 @@
+"""What works over the samples of a batch is told with its layer; what only looks like it is not."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+
+SAMPLES, TIME, WIDTH, CLASSES = 8, 5, 6, 3
+FACTS = (
+    "softmax_over_samples",
+    "samples_cut_anew",
+    "recurrent_over_samples",
+    "attention_over_samples",
+)
+
+
+class Model(nn.Module):
+    """Scores of a sequence, by what is inside of it."""
+
+    def __init__(self, inside):
+        super().__init__()
+        self.gru = nn.GRU(WIDTH, WIDTH)
+        self.gru_first = nn.GRU(WIDTH, WIDTH, batch_first=True)
+        self.lstm_first = nn.LSTM(WIDTH, WIDTH, num_layers=2, batch_first=True)
+        self.attention = nn.MultiheadAttention(WIDTH, 2)
+        self.attention_first = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+        self.encoder = nn.TransformerEncoderLayer(WIDTH, 2, 8, dropout=0.0)
+        self.encoder_first = nn.TransformerEncoderLayer(WIDTH, 2, 8, dropout=0.0, batch_first=True)
+        self.convolution = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
+        self.cell = nn.GRUCell(WIDTH, WIDTH)
+        self.score = nn.Linear(WIDTH, 1)
+        self.head = nn.Linear(WIDTH, CLASSES)
+        self.wide = nn.Linear(TIME * WIDTH, CLASSES)
+        self.inside = inside
+
+    def forward(self, x):
+        return self.inside(self, x)
+
+
+# Each of these gives one row of scores for each sample.
+
+
+def view_for_transpose(m, x):
+    out, _ = m.gru(x.view(TIME, -1, WIDTH))
+    return m.head(out[-1])
+
+
+def reshape_after_layers(m, x):
+    h = m.convolution(x.transpose(1, 2)).relu()
+    return m.head(m.gru(h.reshape(TIME, len(x), WIDTH))[0][-1])
+
+
+def view_of_outputs(m, x):
+    out, _ = m.gru(x.transpose(0, 1))
+    return m.wide(out.contiguous().view(len(x), -1))
+
+
+def stacked_outputs(m, x):
+    h, steps = torch.zeros(len(x), WIDTH), []
+    for at in range(TIME):
+        h = m.cell(x[:, at], h)
+        steps.append(h)
+    return m.wide(torch.stack(steps).reshape(len(x), TIME * WIDTH))
+
+
+def gru_without_batch_first(m, x):
+    return m.head(m.gru(x)[0][:, -1])
+
+
+def gru_with_batch_first(m, x):
+    return m.head(m.gru_first(x.permute(1, 0, 2))[0][-1])
+
+
+def attention_without_batch_first(m, x):
+    return m.head(m.attention(x, x, x)[0].mean(1))
+
+
+def encoder_without_batch_first(m, x):
+    return m.head(m.encoder(x)[:, 0])
+
+
+def softmax_over_batch(m, x):
+    return m.head((F.softmax(m.score(x), dim=0) * x).sum(1))
+
+
+def softmax_without_dim(m, x):
+    return m.head((F.softmax(m.head(x)) @ m.head.weight).sum(1))
+
+
+WRONG = {
+    view_for_transpose: ("samples_cut_anew", ""),
+    reshape_after_layers: ("samples_cut_anew", ""),
+    view_of_outputs: ("samples_cut_anew", ""),
+    stacked_outputs: ("samples_cut_anew", ""),
+    gru_without_batch_first: ("recurrent_over_samples", "gru"),
+    gru_with_batch_first: ("recurrent_over_samples", "gru_first"),
+    attention_without_batch_first: ("attention_over_samples", "attention"),
+    encoder_without_batch_first: ("attention_over_samples", "encoder.self_attn"),
+    softmax_over_batch: ("softmax_over_samples", ""),
+    softmax_without_dim: ("softmax_over_samples", ""),
+}
+
+
+def gru_transposed(m, x):
+    out, last = m.gru(x.transpose(0, 1))
+    return m.head(out[-1] + last[-1])
+
+
+def gru_back_again(m, x):
+    out, _ = m.gru(x.transpose(0, 1).contiguous())
+    return m.wide(out.transpose(0, 1).reshape(len(x), -1))
+
+
+def gru_batch_first(m, x):
+    return m.wide(m.gru_first(x)[0].flatten(1))
+
+
+def lstm_states(m, x):
+    _, (h, c) = m.lstm_first(x)
+    return m.head(h[-1] + c[-1])
+
+
+def states_side_by_side(m, x):
+    _, (h, _) = m.lstm_first(x)
+    return F.linear(h.transpose(0, 1).reshape(len(x), -1), m.head.weight.repeat(1, 2))
+
+
+def attention_both_ways(m, x):
+    first = m.attention_first(x, x, x)[0].mean(1)
+    turned = x.transpose(0, 1)
+    return m.head(first + m.attention(turned, turned, turned)[0].mean(0))
+
+
+def encoders(m, x):
+    h = m.encoder_first(x)
+    return m.head(m.encoder(h.permute(1, 0, 2)).mean(0))
+
+
+def heads_by_hand(m, x):
+    """[samples, time, width] to heads and back."""
+    n, t, w = x.shape
+    h = x.view(n, t, 2, w // 2).permute(0, 2, 1, 3).reshape(n * 2, t, w // 2)
+    h = (h @ h.transpose(1, 2)).softmax(-1) @ h
+    return m.head(h.view(n, 2, t, w // 2).transpose(1, 2).reshape(n, t, w).mean(1))
+
+
+def positions_as_rows(m, x):
+    """All positions through a layer as one batch of rows."""
+    rows = m.head(x.reshape(-1, WIDTH))
+    return rows.view(len(x), TIME, CLASSES).mean(1)
+
+
+def pooling(m, x):
+    return m.head((m.score(x).softmax(1) * x).sum(1))
+
+
+def pooling_turned(m, x):
+    h = x.transpose(0, 1)
+    return m.head((m.score(h).softmax(0) * h).sum(0))
+
+
+def pairs_of_samples(m, x):
+    """As of a contrastive loss."""
+    h = F.normalize(x.mean(1), dim=1)
+    return m.head((h @ h.t()).softmax(0) @ h)
+
+
+def convolutions(m, x):
+    return m.head(m.convolution(x.transpose(1, 2)).unflatten(1, (2, -1)).flatten(1, 2).mean(2))
+
+
+def cells(m, x):
+    h, steps = torch.zeros(len(x), WIDTH), []
+    for at in range(TIME):
+        h = m.cell(x[:, at], h)
+        steps.append(h)
+    return m.wide(torch.stack(steps).permute(1, 0, 2).reshape(len(x), -1)) + m.wide(
+        torch.stack(steps, dim=1).flatten(1)
+    )
+
+
+def groups_in_the_batch(m, x):
+    """Samples in groups of two, that stay whole."""
+    return m.wide(x.view(2, len(x) // 2, TIME * WIDTH).flatten(0, 1))
+
+
+def indexed(m, x):
+    x = x[torch.arange(len(x))][..., :][:, None, 0][x.new_ones(len(x), dtype=torch.bool)]
+    return m.head(x[:, 0])
+
+
+RIGHT = [
+    gru_transposed, gru_back_again, gru_batch_first, lstm_states, states_side_by_side,
+    attention_both_ways, encoders, heads_by_hand, positions_as_rows, pooling, pooling_turned,
+    pairs_of_samples, convolutions, cells, groups_in_the_batch, indexed,
+]  # fmt: skip
+
+
+def batch():
+    return torch.randn(SAMPLES, TIME, WIDTH), torch.randint(0, CLASSES, (SAMPLES,))
+
+
+def train(run_dir, inside, data=batch, loss_of=F.cross_entropy, *, watch=True, steps=4):
+    torch.manual_seed(3)
+    model = Model(inside)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = None
+    if watch:
+        rules = ["samples_mixed"]
+        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules)
+    losses = []
+    for _ in range(steps):
+        x, labels = data()
+        loss = loss_of(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if watcher is not None:
+        watcher.detach()
+    return fingerprint(model, losses)
+
+
+def told(run_dir) -> dict[str, str]:
+    """The facts, with their places."""
+    found = {}
+    for name in td.Run(run_dir).names():
+        for fact in FACTS:
+            if name == f"loop/{fact}" or name.startswith(f"loop/{fact}/"):
+                found[fact] = name.partition(f"loop/{fact}")[2].lstrip("/")
+    return found
+
+
+def are_followed(run_dir) -> bool:
+    return "loop/samples_followed" in td.Run(run_dir).names()
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension")
+@pytest.mark.parametrize("inside", WRONG, ids=lambda each: each.__name__)
+def test_what_works_over_samples_is_told_with_its_layer_and_line(run_dir, inside):
+    plain = train(None, inside, watch=False)
+    assert train(run_dir, inside) == plain
+    fact, place = WRONG[inside]
+    assert told(run_dir) == {fact: place}
+    lines, first = inspect.getsourcelines(inside)
+    _, values = td.Run(run_dir).scalars(f"loop/{fact}/{place}".rstrip("/"))
+    assert len(values) > 1
+    assert all(first <= line < first + len(lines) for line in values)
+
+
+@pytest.mark.parametrize("inside", RIGHT, ids=lambda each: each.__name__)
+def test_of_what_leaves_samples_alone_nothing_is_told(run_dir, inside):
+    train(run_dir, inside)
+    assert told(run_dir) == {}
+    assert are_followed(run_dir)
+
+
+def time_first():
+    x, labels = batch()
+    return x.transpose(0, 1), labels
+
+
+def time_first_inside(m, x):
+    return m.head(m.gru(x)[0][-1] + m.attention(x, x, x)[0].mean(0))
+
+
+def test_an_input_may_begin_with_its_time(run_dir):
+    train(run_dir, time_first_inside, time_first)
+    assert told(run_dir) == {}
+    assert are_followed(run_dir)
+
+
+def test_batch_first_of_an_input_that_begins_with_its_time(run_dir):
+    train(run_dir, lambda m, x: m.head(m.gru_first(x)[0][-1]), time_first)
+    assert told(run_dir) == {"recurrent_over_samples": "gru_first"}
+
+
+@pytest.mark.parametrize("how", ["view", "reshape"])
+def test_the_loop_cuts_its_batches_anew(run_dir, how):
+    def cut():
+        x, labels = batch()
+        return getattr(x, how)(TIME, SAMPLES, WIDTH), labels
+
+    train(run_dir, time_first_inside, cut)
+    assert told(run_dir) == {"samples_cut_anew": ""}
+
+
+def each_step(m, x):
+    return m.score(m.gru(x)[0]).squeeze(-1)
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_labels_of_each_step_do_not_say_where_samples_lie(run_dir, is_flat):
+    """[time, samples], with a prediction for each."""
+
+    def data():
+        return torch.randn(TIME, SAMPLES, WIDTH), torch.randn(TIME, SAMPLES)
+
+    def loss_of(said, labels):
+        return F.mse_loss(said.flatten(), labels.flatten()) if is_flat else F.mse_loss(said, labels)
+
+    train(run_dir, each_step, data, loss_of)
+    assert told(run_dir) == {}
+    assert not are_followed(run_dir)
+
+
+def test_one_long_sequence_whose_steps_are_labelled(run_dir):
+    def data():
+        return torch.randn(SAMPLES, 1, WIDTH), torch.randint(0, CLASSES, (SAMPLES,))
+
+    def inside(m, x):
+        h = m.gru(x)[0] + m.attention(x, x, x)[0]
+        return m.head(h[:, 0])
+
+    train(run_dir, inside, data)
+    assert told(run_dir) == {}
+
+
+def test_a_set_of_items_with_one_label(run_dir):
+    """Multiple-instance learning: the first dimension is that of the set."""
+
+    def data():
+        return torch.randn(SAMPLES, WIDTH), torch.randint(0, CLASSES, (1,))
+
+    def inside(m, x):
+        weights = m.head(x).softmax(0)
+        return m.head((weights.t() @ x).mean(0))[None]
+
+    train(run_dir, inside, data)
+    assert told(run_dir) == {}
+
+
+def test_as_many_steps_as_samples_leave_it_open(run_dir):
+    def data():
+        return torch.randn(SAMPLES, SAMPLES, WIDTH), torch.randint(0, CLASSES, (SAMPLES,))
+
+    train(run_dir, gru_without_batch_first, data)
+    assert told(run_dir) == {}
+    assert not are_followed(run_dir)
+
+
+def test_labels_of_shape_samples_by_one(run_dir):
+    def data():
+        return torch.randn(SAMPLES, TIME, WIDTH), torch.randn(SAMPLES, 1)
+
+    train(run_dir, lambda m, x: m.score(m.gru(x)[0][:, -1]), data, F.mse_loss)
+    assert told(run_dir) == {"recurrent_over_samples": "gru"}
+
+
+def test_it_looks_at_six_steps_and_keeps_no_tensor(run_dir):
+    train(run_dir, softmax_over_batch, steps=12)
+    steps, values = td.Run(run_dir).scalars("loop/samples_followed")
+    assert steps.tolist() == list(range(6))
+    assert set(values) == {SAMPLES}
