@@ -37,7 +37,11 @@ const model::RuleInfo kTrainValMismatch = {
         "fewer zeros alone. "
         "A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
-        "known; else a note (info). destructive_augmentation (warning): the training's inputs are other ones "
+        "known; else a note (info). Also a warning if the training's first five batches were like the first "
+        "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
+        "the last "
+        "five, of fifteen and more, differs from those by as much: its inputs have drifted away. "
+        "destructive_augmentation (warning): the training's inputs are other ones "
         "each time, but for those of which nothing is left, spread more than `noise` times as wide as the "
         "evaluation's or hold exact zeros in a "
         "fifth "
@@ -60,7 +64,8 @@ const model::RuleInfo kTrainValMismatch = {
     .fix =
         "Use the same transform for both: fit mean and standard deviation on the training part and apply "
         "them to "
-        "both; leave out of the evaluation only what is random.",
+        "both; leave out of the evaluation only what is random. Inputs that drift: x = (x - mean) / std, "
+        "which makes a new array, in place of x -= mean, which changes the data that the next epoch reads.",
     .healthy =
         "Augmentation; inputs that some samples of the training go without; parts of data that differ a "
         "little; noise that is added in training only; batches that are padded with more zeros in one part "
@@ -119,6 +124,13 @@ class TrainValMismatch final : public Rule {
             Side& side = is_evaluation ? input.evaluation : input.training;
             model::merge(side.all, sample.statistics);
             ++side.batches;
+            if (is_evaluation && input.first_evaluated.count == 0) input.first_evaluated = sample.statistics;
+            if (!is_evaluation && input.first.batches < kFirst) {
+                model::merge(input.first.all, sample.statistics);
+                ++input.first.batches;
+                input.first_means.add(sample.statistics.mean);
+                input.first_stds.add(sample.statistics.std);
+            }
             if (!is_evaluation) {
                 input.most_values = std::max(input.most_values, sample.statistics.count);
                 input.values_of_row = values_of_row(info);
@@ -147,6 +159,10 @@ class TrainValMismatch final : public Rule {
         4;  // times as wide as without the noise: of what varies a sixteenth is left
     static constexpr std::uint64_t kManyValues = 5000;
     static constexpr std::size_t kFewestLooks = 3;
+    static constexpr std::size_t kFirst = 5;  // batches at either end of what drifts
+    static constexpr std::uint64_t kFewestBatches = 15;
+    static constexpr std::uint64_t kFewestValues = 64;  // of a batch that is evaluated
+    static constexpr double kNearMean = 0.3, kNearStd = 1.3;
     static constexpr std::uint64_t kNoGrid = 4;    // values of a row
     static constexpr double kAgain = 2;            // evaluations that were the same as the first one
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
@@ -157,9 +173,13 @@ class TrainValMismatch final : public Rule {
     };
     struct Input {
         Side training, evaluation;
+        Side first;                         // batches of the training
+        model::Statistics first_evaluated;  // batch
+        Recent first_means{kFirst}, first_stds{kFirst};
         Recent means{64}, stds{64}, zeros{64};             // of training batches
         std::uint64_t most_values = 0, values_of_row = 0;  // of training batches
-        bool is_blank_or_whole = true;                     // each sample of them, as their zeros tell
+        bool has_drifted = false;
+        bool is_blank_or_whole = true;  // each sample of them, as their zeros tell
         std::string firing;
     };
 
@@ -298,6 +318,31 @@ class TrainValMismatch final : public Rule {
         return a.std > 0 && std::abs(a.mean - b.mean) <= kAlike * a.std &&
                std::abs(a.std - b.std) <= kAlike * a.std;
     }
+    // The training began with inputs like those of the first evaluation and has others by now, batch by
+    // batch: something works on its own result each time that the data is read. So it may for the evaluation.
+    [[nodiscard]] bool has_drifted(const Input& input) const {
+        const model::Statistics& first = input.first.all;
+        const model::Statistics& theirs = input.first_evaluated;
+        if (input.training.batches < kFewestBatches || theirs.count < kFewestValues || !(first.std > 0) ||
+            !(theirs.std > 0))
+            return false;
+        if (std::abs(theirs.mean - first.mean) > kNearMean * first.std ||
+            std::max(theirs.std / first.std, first.std / theirs.std) > kNearStd)
+            return false;
+        const double mean_noise = std::max(spread(input.first_means.values()), 1e-6 * first.std);
+        const double std_noise = std::max(spread(input.first_stds.values()), 1e-6 * first.std);
+        const auto means = input.means.last(kFirst), stds = input.stds.last(kFirst);
+        const auto all = [&](std::span<const double> values, auto&& is_off) {
+            return std::all_of(values.begin(), values.end(), is_off);
+        };
+        const double low = std::min(1 / scale_ * first.std, first.std - 6 * std_noise);
+        const double high = std::max(scale_ * first.std, first.std + 6 * std_noise);
+        const double apart = std::max(shift_ * first.std, 6 * mean_noise);
+        return all(means, [&](double mean) { return mean > first.mean + apart; }) ||
+               all(means, [&](double mean) { return mean < first.mean - apart; }) ||
+               all(stds, [&](double std) { return std > high; }) ||
+               all(stds, [&](double std) { return std < low; });
+    }
     // What is random in the training's inputs is more than what they say.
     [[nodiscard]] bool is_destroyed(const Input& input) const {
         const model::Statistics& ours = input.training.all;
@@ -326,6 +371,11 @@ class TrainValMismatch final : public Rule {
         return std::sqrt(squares / static_cast<double>(values.size() - 1));
     }
 
+    static double middle(const Recent& values) {
+        const auto last = values.last(kFirst);
+        return median({last.begin(), last.end()});
+    }
+
     // The loss of the evaluation as a multiple of the training's, of the function that both have.
     [[nodiscard]] std::optional<double> loss_ratio() const {
         for (const auto& [id, values] : evaluation_loss_) {
@@ -340,7 +390,7 @@ class TrainValMismatch final : public Rule {
     }
 
     void judge(const model::StepView& step, model::TensorId id, Input& input, FindingSink& sink) const {
-        if (input.training.batches < 5 || !is_seen(input.evaluation)) return;
+        if (input.training.batches < kFirst || !is_seen(input.evaluation)) return;
         const model::Statistics& ours = input.training.all;
         const model::Statistics& theirs = input.evaluation.all;
         if (!(ours.std > 0)) return;
@@ -355,19 +405,23 @@ class TrainValMismatch final : public Rule {
         const bool is_random = is_destroyed(input);
         const bool differ = (is_moved || is_scaled) && !is_padding(input) &&
                             (input.evaluation.batches >= 2 || is_validation(input));
-        const char* key = is_random                ? "augmentation"
+        const bool is_of_training = step.mode() == model::Mode::kTrain;
+        if (is_of_training) input.has_drifted = has_drifted(input);
+        const bool is_drift = input.has_drifted;
+        const char* key = is_drift                 ? "drift"
+                          : is_random              ? "augmentation"
                           : !differ                ? ""
                           : !ratio || *ratio > 1.3 ? "inputs"
                                                    : "inputs_harmless";
         const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
         if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
         input.firing = wanted;
-        if (wanted.empty()) return;
+        if (wanted.empty() || (is_drift && !is_of_training)) return;
 
         const std::string& name = step.info(id).name;
         model::Finding finding;
         finding.key = wanted;
-        finding.mode = model::Mode::kEval;
+        finding.mode = is_drift ? model::Mode::kTrain : model::Mode::kEval;
         finding.severity =
             std::string_view(key) == "inputs_harmless" ? model::Severity::kInfo : model::Severity::kWarning;
         finding.tensor = name;
@@ -378,7 +432,19 @@ class TrainValMismatch final : public Rule {
             name, human_number(ours.mean), human_number(ours.std), human_number(theirs.mean),
             human_number(theirs.std), human_number(ours.min), human_number(ours.max),
             human_number(theirs.min), human_number(theirs.max));
-        if (is_random) {
+        if (is_drift) {
+            const model::Statistics& first = input.first.all;
+            const model::Statistics& evaluated = input.first_evaluated;
+            finding.message = base::format(
+                "The training's {} has drifted away: mean {} and standard deviation {} in its first {} "
+                "batches, "
+                "about as in the first evaluation ({} and {}), and {} and {} in the last {} that were looked "
+                "at, "
+                "up to step {}.",
+                name, human_number(first.mean), human_number(first.std), kFirst, human_number(evaluated.mean),
+                human_number(evaluated.std), human_number(middle(input.means)),
+                human_number(middle(input.stds)), kFirst, step.step());
+        } else if (is_random) {
             finding.kind = "destructive_augmentation";
             finding.message += base::format(
                 " The training's rows are other ones each time, and after {} steps its loss is {:.0f} % of "
@@ -394,7 +460,13 @@ class TrainValMismatch final : public Rule {
             "Prepare both alike: the same transform, with mean and standard deviation of the training part; "
             "leave "
             "out of the evaluation only what is random.";
-        if (is_random)
+        if (is_drift)
+            finding.fix =
+                "Look for what changes the data in place where it is read or prepared: x -= mean, x /= std, "
+                "sub_(), div_(), out=..., of an array or tensor that the data set keeps (a slice, .numpy() "
+                "and "
+                "torch.from_numpy are no copies). Write x = (x - mean) / std.";
+        if (is_random && !is_drift)
             finding.fix =
                 "Weaken the augmentation: noise well below the spread of the inputs, crops and erased parts "
                 "that "
