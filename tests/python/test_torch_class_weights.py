@@ -39,7 +39,7 @@ def told(run_dir):
     run = td.Run(run_dir)
     names = [name for name in run.names() if name.startswith("loop/class_weight/")]
     return {
-        int(name.rpartition("/")[2]): tuple(values.tolist() for values in run.scalars(name))
+        tuple(name.split("/")[2:]): tuple(values.tolist() for values in run.scalars(name))
         for name in names
     }
 
@@ -57,7 +57,9 @@ WAYS = {
 def test_weights_are_told_of_the_first_two_steps(run_dir, way):
     plain = train(None, WAYS[way], watch=False)
     assert train(run_dir, WAYS[way]) == plain
-    assert told(run_dir) == {k: ([0, 1], [w, w]) for k, w in enumerate(WEIGHT.tolist())}
+    name = "nll_loss" if way == "nll" else "cross_entropy"
+    weights = enumerate(WEIGHT.tolist())
+    assert told(run_dir) == {(name, str(k)): ([0, 1], [w, w]) for k, w in weights}
 
 
 @pytest.mark.parametrize(

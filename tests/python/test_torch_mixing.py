@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
 from trainings import fingerprint
 
 import traindbg as td
@@ -16,6 +17,7 @@ SAMPLES, TIME, WIDTH, CLASSES = 8, 5, 6, 3
 FACTS = (
     "softmax_over_samples",
     "samples_cut_anew",
+    "samples_cut_before",
     "recurrent_over_samples",
     "attention_over_samples",
 )
@@ -127,6 +129,30 @@ def lstm_states(m, x):
     return m.head(h[-1] + c[-1])
 
 
+def states_as_documented(m, x):
+    """Of two layers, in a batch of two as well."""
+    _, (h, _) = m.lstm_first(x)
+    return m.head(h.view(2, 1, len(x), WIDTH)[-1].squeeze(0))
+
+
+def one_sequence_of_states(m, x):
+    """One step of time: the samples are positions of nothing."""
+    h = m.score(x).expand(-1, -1, WIDTH).mean(1)
+    return m.head(m.gru(h.clone().unsqueeze_(0))[0].squeeze(0))
+
+
+def over_both_in_turn(m, x):
+    scores = m.head(x.mean(1))
+    for _ in range(3):
+        scores = scores.log_softmax(0).log_softmax(1)
+    return scores
+
+
+def parts_of_it(m, x):
+    first, second = x.chunk(2, dim=2)
+    return m.head(torch.cat([second, first], -1).narrow(1, 0, 2).mean(1))
+
+
 def states_side_by_side(m, x):
     _, (h, _) = m.lstm_first(x)
     return F.linear(h.transpose(0, 1).reshape(len(x), -1), m.head.weight.repeat(1, 2))
@@ -197,6 +223,7 @@ def indexed(m, x):
 
 
 RIGHT = [
+    states_as_documented, one_sequence_of_states, over_both_in_turn, parts_of_it,
     gru_transposed, gru_back_again, gru_batch_first, lstm_states, states_side_by_side,
     attention_both_ways, encoders, heads_by_hand, positions_as_rows, pooling, pooling_turned,
     pairs_of_samples, convolutions, cells, groups_in_the_batch, indexed,
@@ -239,7 +266,14 @@ def told(run_dir) -> dict[str, str]:
 
 
 def are_followed(run_dir) -> bool:
-    return "loop/samples_followed" in td.Run(run_dir).names()
+    """Whether it was known where the samples lie, in each step that was looked at."""
+    run = td.Run(run_dir)
+    name = "loop/samples_followed"
+    return name in run.names() and run.scalars(name)[1].min() > 0
+
+
+def are_dealt(run_dir) -> bool:
+    return "loop/samples_dealt" in td.Run(run_dir).names()
 
 
 @pytest.mark.filterwarnings("ignore:Implicit dimension")
@@ -289,7 +323,8 @@ def test_the_loop_cuts_its_batches_anew(run_dir, how):
         return getattr(x, how)(TIME, SAMPLES, WIDTH), labels
 
     train(run_dir, time_first_inside, cut)
-    assert told(run_dir) == {"samples_cut_anew": ""}
+    assert told(run_dir) == {"samples_cut_before": ""}
+    assert are_dealt(run_dir)
 
 
 def each_step(m, x):
@@ -352,6 +387,87 @@ def test_labels_of_shape_samples_by_one(run_dir):
 
     train(run_dir, lambda m, x: m.score(m.gru(x)[0][:, -1]), data, F.mse_loss)
     assert told(run_dir) == {"recurrent_over_samples": "gru"}
+
+
+def test_a_batch_of_two_and_the_states_of_two_layers(run_dir):
+    def data():
+        return torch.randn(2, TIME, WIDTH), torch.randint(0, CLASSES, (2,))
+
+    train(run_dir, states_as_documented, data)
+    assert told(run_dir) == {}
+
+
+def test_two_views_of_each_sample_in_one_batch(run_dir):
+    """As many as there are steps: what is labelled are no steps."""
+
+    def data():
+        return torch.randn(2 * TIME, TIME, WIDTH), torch.randint(0, CLASSES, (TIME,))
+
+    def inside(m, x):
+        one, two = m.head(m.gru_first(x)[0][:, -1]).chunk(2)
+        return one - two
+
+    train(run_dir, inside, data)
+    assert told(run_dir) == {}
+
+
+def test_labels_of_several_numbers_each(run_dir):
+    def data():
+        return torch.randn(SAMPLES, TIME, WIDTH), torch.randn(SAMPLES, CLASSES)
+
+    train(run_dir, gru_without_batch_first, data, F.mse_loss)
+    assert told(run_dir) == {"recurrent_over_samples": "gru"}
+
+
+def test_an_input_that_is_given_by_its_name_is_not_followed(run_dir):
+    torch.manual_seed(3)
+    model = Model(gru_without_batch_first)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["samples_mixed"])
+    for _ in range(3):
+        x, labels = batch()
+        optimizer.zero_grad()
+        F.cross_entropy(model(x=x), labels).backward()
+        optimizer.step()
+    watcher.detach()
+    assert told(run_dir) == {}
+    assert not are_followed(run_dir)
+
+
+def loader_of(count):
+    g = torch.Generator().manual_seed(1)
+    rows = torch.randn(count, TIME, WIDTH, generator=g)
+    labels = torch.randint(0, CLASSES, (count,), generator=g)
+    return rows, labels
+
+
+@pytest.mark.parametrize("how", ["loader", "rows", "recordings"])
+def test_samples_are_known_by_how_they_are_dealt(run_dir, how):
+    """Drawn at random by a loader; by hand, in other batches in the second epoch; never so."""
+    rows, labels = loader_of(6 * SAMPLES)
+    shuffled = DataLoader(TensorDataset(rows, labels), batch_size=SAMPLES, shuffle=True)
+
+    def batches():
+        while True:
+            if how == "loader":
+                yield from shuffled
+                continue
+            order = torch.randperm(len(rows)) if how == "rows" else torch.arange(len(rows))
+            groups = order.split(SAMPLES)
+            for at in torch.randperm(len(groups)).tolist():
+                yield rows[groups[at]], labels[groups[at]]
+
+    given = batches()
+    train(run_dir, gru_without_batch_first, lambda: next(given), steps=80)
+    assert told(run_dir) == {"recurrent_over_samples": "gru"}
+    if how == "loader":
+        assert td.Run(run_dir).scalars("loop/samples_dealt")[0].tolist()[0] == 0
+    assert are_dealt(run_dir) == (how != "recordings")
+
+
+def test_it_looks_at_two_steps_where_nothing_shows(run_dir):
+    train(run_dir, gru_batch_first, steps=12)
+    assert td.Run(run_dir).scalars("loop/samples_followed")[0].tolist() == [0, 1]
 
 
 def test_it_looks_at_six_steps_and_keeps_no_tensor(run_dir):

@@ -34,7 +34,6 @@ from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_margins import are_changed_by_data
-from traindbg.hooks.torch_mixing import WATCHED as MIXING
 from traindbg.hooks.torch_mixing import MixingObserver
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
@@ -130,7 +129,7 @@ class Facts:
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
-        self.mixing.clear()
+        self.mixing.forget()
         modes.clear()
         self.is_forgotten = False
         self._dropped = 0.0
@@ -152,8 +151,7 @@ class Facts:
         """A forward pass of the training is looked at from now on: `model` is called."""
         self.sequences.begin(bool(self._hot.due & _LOOP), model)
         self.hazards.begin(bool(self._hot.due & _LOOP))
-        if self.hazards.is_open:
-            self.mixing.begin()
+        self.mixing.begin(bool(self._hot.due & _LOOP))
         self.probes.forward_begins(model)
 
     def evaluation_begins(self, model: torch.nn.Module) -> bool:
@@ -175,11 +173,6 @@ class Facts:
         if function in DROPOUTS:
             self._dropped = max(self._dropped, share_dropped(function, args, kwargs))
 
-    def mixing_called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Something was called in a forward pass of the training that hazards are looked for in."""
-        if self.hazards.is_open and function in MIXING:
-            self.mixing.called(place, function, args, kwargs, result)
-
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
         self._neighbours.called_again()
@@ -190,8 +183,9 @@ class Facts:
         """The model is given its input number `number`."""
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
-        if mode == _TRAIN and self.hazards.is_open:
-            guarded("mixing", self.mixing.input_given, number, tensor)
+        mixing = self.mixing
+        if mode == _TRAIN and self._hot.due & _LOOP and (mixing.is_open or mixing.wants_rows):
+            guarded("mixing", mixing.input_given, number, tensor)
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:
@@ -244,7 +238,7 @@ class Facts:
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
-            if self.hazards.is_open:
+            if self.mixing.is_open:
                 guarded("mixing", self.mixing.loss_computed, args, kwargs)
             if self.probes.is_open:
                 guarded("probes", self.probes.loss_computed, args, kwargs)
@@ -435,9 +429,8 @@ class Facts:
 
     def _tell_mixing(self) -> None:
         """What works over the samples of the step's batch."""
-        if self.hazards.is_open:
-            for name, value, place in self.mixing.facts():
-                self._tensors.fact(name, value, place)
+        for name, value, place in self.mixing.facts():
+            self._tensors.fact(name, value, place)
 
     def _tell_averages(self) -> None:
         """Whether averages of the weights still follow them."""

@@ -26,8 +26,6 @@ from torch.overrides import TorchFunctionMode
 from traindbg import _core
 from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
-from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
-from traindbg.hooks.torch_mixing import WATCHED as MIXING
 from traindbg.hooks.torch_names import (
     ACTIVATION_FUNCTIONS,
     activation_kind,
@@ -37,7 +35,6 @@ from traindbg.hooks.torch_names import (
 )
 from traindbg.hooks.torch_sequences import MIXERS
 from traindbg.hooks.torch_standby import standby
-from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
 
 
 NOTHING, INPUTS, EVERYTHING = range(3)
-_RISKED = HAZARDS | DROPOUTS | MIXING
 _CALL = torch.nn.Module._call_impl.__code__
 # Looked up once, because they are asked at every call. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -139,6 +135,7 @@ class Sink(Protocol):
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None: ...
     def wants_hazards(self) -> bool: ...
+    def risky_functions(self) -> frozenset[Any]: ...
     def hazard_called(
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None: ...
@@ -150,7 +147,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
     """Tells of activation functions: their word, their kind, what they returned.
 
     `attended` hears of calls that attend: the function, its arguments, what it returned; `mixed`
-    the same of those that carry something along a sequence, `risked` of those of `_RISKED`.
+    the same of those that carry something along a sequence, `risked` of `risky` ones.
     """
 
     def __init__(
@@ -159,12 +156,14 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
         attended: Callable[[Any, Any, Any, Any], None] | None,
         mixed: Callable[[Any, Any, Any, Any], None] | None,
         risked: Callable[[Any, Any, Any, Any], None] | None,
+        risky: frozenset[Any],
     ) -> None:
         super().__init__()
         self._called: Callable[[str, str, Any], None] | None = called
         self._attended = attended
         self._mixed = mixed
         self._risked = risked
+        self._risky = risky
 
     @property
     def hears_only_activations(self) -> bool:
@@ -184,7 +183,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
         risked = self._risked
         if called is None or _is_compiling():
             return result
-        if risked is not None and func in _RISKED:
+        if risked is not None and func in self._risky:
             risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
@@ -429,7 +428,8 @@ class ForwardObserver:
                 attended = self._attended if self._sink.wants_attention() else None
                 mixed = self._mixed if self._sink.wants_mixers() else None
                 risked = self._risked if self._sink.wants_hazards() else None
-                self._mode = _FunctionMode(self._function_called, attended, mixed, risked)
+                risky = self._sink.risky_functions()
+                self._mode = _FunctionMode(self._function_called, attended, mixed, risked, risky)
                 self._mode.__enter__()
             if not self._beside_compiler:
                 self._path.shorten(self._mode if self._hears_only_activations() else None)

@@ -14,6 +14,9 @@ from traindbg import _core
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, Place
 from traindbg.hooks.torch_guard import boundary, guarded
+from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
+from traindbg.hooks.torch_mixing import WATCHED as MIXING
+from traindbg.hooks.torch_unsaid import WATCHED as UNSAID
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_by_hand import ByHand
@@ -32,6 +35,8 @@ _BIT = _core.ROLE_BITS
 _INPUT = _BIT["input"]
 _ATTENTION = _BIT["attention"]
 _FUNCTIONS = _BIT["activation"] | _ATTENTION
+_RISKY = HAZARDS | UNSAID
+_RISKY_AND_MIXING = _RISKY | MIXING
 FORWARD_ROLES = _INPUT | _BIT["output"] | _FUNCTIONS
 
 
@@ -222,6 +227,12 @@ class ForwardSink:
         is_open = facts.hazards.is_open if self.now == _TRAIN else facts.unsaid.is_open
         return is_open and not patches.is_transforming()
 
+    def risky_functions(self) -> frozenset[Any]:
+        """Of which `hazard_called` is told."""
+        if self.now != _TRAIN:
+            return UNSAID
+        return _RISKY_AND_MIXING if self._facts.mixing.is_open else _RISKY
+
     @boundary("hazards")
     def hazard_called(
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
@@ -229,7 +240,8 @@ class ForwardSink:
         name = "" if place.name == "model" else place.name
         if self.now == _TRAIN:
             self._facts.hazards.called(name, function, args, kwargs, result)
-            guarded("mixing", self._facts.mixing_called, name, function, args, kwargs, result)
+            if self._facts.mixing.is_open and function in MIXING:
+                guarded("mixing", self._facts.mixing.called, name, function, args, kwargs, result)
             self._facts.dropout_called(function, args, kwargs)
         else:
             guarded("unsaid", self._facts.unsaid.called, name, function, args, kwargs)

@@ -86,7 +86,7 @@ class LossObserver:
         self.ids: dict[str, int] = {}  # by the function's name
         self.misses_arguments = False  # those that the user asked for, up to now
         self._judges_order_told = False
-        self._weights_told = 0  # times that those of classes were
+        self._weights_told: dict[str, int] = {}  # times that those of classes were, by function
         self.unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self._unreduced_count = 0  # of how many values
         self.scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
@@ -289,19 +289,19 @@ class LossObserver:
             return
         tensor_id = self._tensors.id_of(f"classes/{name}", "classes")
         self._tensors.take_classes(mode, tensor_id, logits, labels)
-        if mode == _TRAIN and self._weights_told < _MOST_WEIGHTS_TOLD:
-            guarded("weights of classes", self._tell_weights, args, kwargs)
+        if mode == _TRAIN and self._weights_told.get(name, 0) < _MOST_WEIGHTS_TOLD:
+            guarded("weights of classes", self._tell_weights, name, args, kwargs)
 
-    def _tell_weights(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _tell_weights(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """How much a loss makes each class count, where it does."""
-        self._weights_told += 1
+        self._weights_told[name] = self._weights_told.get(name, 0) + 1
         weight = whole_here(args[2] if len(args) > 2 else kwargs.get("weight"))
         if weight is None or weight.dim() != 1 or not 2 <= weight.numel() <= _MOST_WEIGHED:
             return
         with own_operations():
             each = weight.detach().to(torch.float32).unbind()
         for number, one in enumerate(each):
-            self._tensors.tell(f"class_weight/{number}", one, always=True)
+            self._tensors.tell(f"class_weight/{name}/{number}", one, always=True)
 
     def _take_answers(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("input")

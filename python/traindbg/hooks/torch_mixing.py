@@ -1,12 +1,14 @@
 """Where a model's forward pass works over the samples of a batch as over positions or features.
 
-The dimension along which a batch's samples lie is followed from the model's input through what the
-first forward passes call. Told of are a recurrent layer or an attention that goes from sample to
-sample, a softmax that sums to one over them, and a `view` or `reshape` that puts them elsewhere
-(where a transpose is meant): it makes each new sample of pieces of several.
+The dimension along which a batch's samples lie is followed from the model's first input through
+what the first forward passes call. Told of are a recurrent layer or an attention that goes from
+sample to sample, a softmax that sums to one over them, and a `view` or `reshape` that puts them
+elsewhere (where a transpose is meant): it makes each new sample of pieces of several.
 
-Which dimension of the input that is, the loss says: it must be given one label for each. Otherwise,
-as where an input begins with its time, nothing is told. No value is read and no tensor is kept.
+Which dimension of the input that is, the loss says: it must be given one label for each. That these
+are samples, which know nothing of each other, and no steps of one thing, is known where a
+`DataLoader` draws batches of this size at random, or rows that came together come apart later on
+(`samples_dealt`). But for these rows no value is read, and no tensor is kept.
 """
 
 from __future__ import annotations
@@ -17,23 +19,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
+from traindbg import _core
+from traindbg.hooks.torch_data import sizes
 from traindbg.hooks.torch_device import capturing_graph
 from traindbg.hooks.torch_hazards import line_of_code
+from traindbg.hooks.torch_probe_samples import Dealt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # The facts. The first one is how many samples were followed; the others name the layer, and are the
 # line of its code.
-FOLLOWED = "samples_followed"
+FOLLOWED = "samples_followed"  # 0: the loss was given another number of labels
+DEALT = "samples_dealt"  # 1: they are dealt anew into batches
 SOFTMAX = "softmax_over_samples"
 VIEW = "samples_cut_anew"  # by a view or reshape
+CUT = "samples_cut_before"  # the same in front of the model; the line is that of its call
 RECURRENT = "recurrent_over_samples"
 ATTENTION = "attention_over_samples"
 
 _MOST_MARKS = 1024  # tensors of a pass whose samples are known
 _MOST_TOLD = 8  # places
 _FEWEST = 2  # samples of a batch
+_MOST_LOOKS = 6  # steps
+_FEWEST_LOOKS = 2  # of which one must show something
 
 
 def _named(*names: str) -> frozenset[Any]:
@@ -46,6 +55,10 @@ _VIEWS = _named("view", "reshape", "unflatten", "flatten", "_unsafe_view")
 _TRANSPOSES = _named("transpose", "swapaxes", "swapdims", "transpose_")
 _PERMUTES = _named("permute")
 _MOVES = _named("movedim", "moveaxis")
+_SPLITS = _named("chunk", "split", "tensor_split")
+_NARROWS = _named("narrow")
+_EXPANDS = _named("expand")
+_CONVOLUTIONS = _named("conv1d", "conv2d")
 _TURNED = frozenset({torch.t, torch.Tensor.t, torch.Tensor.T.__get__, torch.Tensor.mT.__get__})
 _UNSQUEEZES = _named("unsqueeze")
 _SQUEEZES = _named("squeeze")
@@ -64,8 +77,8 @@ _PRODUCTS = _named("linear", "matmul", "__matmul__", "bmm")  # of the first with
 # What leaves the samples where they are: sizes before and after say whether they can be there.
 _SAME = _named(
     "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "__add__", "add", "add_",
-    "avg_pool1d", "avg_pool2d", "batch_norm", "celu", "clamp", "clone", "contiguous", "conv1d",
-    "conv2d", "detach", "div", "div_", "double", "dropout", "dropout_", "elu", "exp", "float",
+    "avg_pool1d", "avg_pool2d", "batch_norm", "celu", "clamp", "clone", "contiguous",
+    "detach", "div", "div_", "double", "dropout", "dropout_", "elu", "exp", "float",
     "gelu", "group_norm", "gru_cell", "half", "hardtanh", "__iadd__", "__imul__",
     "interpolate", "__isub__", "layer_norm", "leaky_relu", "log", "lstm_cell", "masked_fill",
     "max_pool1d", "max_pool2d", "__mul__", "mul", "mul_", "neg", "normalize", "pad", "__pow__",
@@ -82,7 +95,8 @@ def _dim(args: Any, kwargs: Any, number: int, word: str = "dim") -> Any:
 
 
 def _permuted(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
-    given = args[1:] if len(args) > 2 else _dim(args, kwargs, 1, "dims")
+    is_each = len(args) > 2 or (len(args) == 2 and isinstance(args[1], int))
+    given = args[1:] if is_each else _dim(args, kwargs, 1, "dims")
     order: list[int] = [int(each) % value.dim() for each in given]
     return order.index(axis)
 
@@ -169,7 +183,26 @@ def _same(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -
 
 
 def _multiplied(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
-    return _same(value, axis, args, kwargs, result) if value is args[0] else None
+    """But for the last dimension, over which products sum."""
+    is_left = value is args[0] and axis < value.dim() - 1
+    return _same(value, axis, args, kwargs, result) if is_left else None
+
+
+def _convolved(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
+    return axis if axis == 0 and value is args[0] else None
+
+
+def _split(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
+    return None if (_dim(args, kwargs, 2) or 0) % value.dim() == axis else axis
+
+
+def _narrowed(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
+    return None if int(_dim(args, kwargs, 1)) % value.dim() == axis else axis
+
+
+def _expanded(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
+    added: int = result.dim() - value.dim()
+    return axis + added
 
 
 def _stacked(value: torch.Tensor, axis: int, args: Any, kwargs: Any, result: Any) -> Axis:
@@ -193,6 +226,10 @@ _FOLLOWED: dict[Any, Callable[[torch.Tensor, int, Any, Any, Any], Axis]] = {
         (_STACKS, _stacked),
         (_EMBEDDINGS, lambda _value, axis, _args, _kwargs, _result: axis),
         (_PRODUCTS, _multiplied),
+        (_CONVOLUTIONS, _convolved),
+        (_SPLITS, _split),
+        (_NARROWS, _narrowed),
+        (_EXPANDS, _expanded),
         (_SAME, _same),
         (_SOFTMAXES, _same),
     )
@@ -222,37 +259,52 @@ def _is_cut_anew(tensor: torch.Tensor) -> bool:
     )
 
 
-def _samples_of_labels(args: Any, kwargs: Any) -> int:
-    """How many labels a loss was given, where it is one for each sample; else 0."""
+def _keeps_samples(value: torch.Tensor, axis: int, count: int, shape: torch.Size) -> Axis:
+    """Where samples that lie whole along `axis` lie in a view of this shape; None: nowhere.
+
+    Each is there a block of the same values where as many values come before as did.
+    """
+    before, passed = value.shape[:axis].numel(), 1
+    for place, size in enumerate(shape):
+        if passed == before and size % count == 0:
+            return place
+        passed *= size
+    return None
+
+
+def _labels_of(args: Any, kwargs: Any) -> tuple[int, int]:
+    """How many samples the labels of a loss are for, and how many there are of each; 0: unknown."""
     labels = args[1] if len(args) > 1 else kwargs.get("target")
-    if type(labels) is not torch.Tensor or labels.dim() == 0 or capturing_graph(labels):
-        return 0
-    count = labels.numel()
-    return count if count == labels.shape[0] else 0
+    if type(labels) is not torch.Tensor or labels.dim() not in (1, 2) or capturing_graph(labels):
+        return 0, 0
+    return labels.shape[0], labels.shape[1] if labels.dim() == 2 else 1
 
 
 class _Following:
-    """What a forward pass does with samples that lie along one dimension of its inputs."""
+    """What a forward pass does with samples that lie along one dimension of its first input."""
 
     def __init__(self, axis: int) -> None:
-        self._axis = axis
-        self.samples = 0  # of the pass under way
-        self._marks: dict[int, _Mark] = {}
-        self.found: dict[tuple[str, str], int] = {}
+        self.axis = axis
+        self.begin()
 
     def begin(self) -> None:
+        """A pass begins."""
         self.samples = 0
-        self._marks.clear()
-        self.found.clear()
+        self.shape = torch.Size()  # of the input
+        self.is_followed = False  # something was called with what was computed of it
+        self.has_scores = False  # rows of numbers were computed, one for each
+        self._marks: dict[int, _Mark] = {}
+        self.found: dict[tuple[str, str], int] = {}
+        self._normalised: set[tuple[str, torch.Size, bool]] = set()  # whether over samples
 
-    def input_given(self, number: int, tensor: torch.Tensor) -> None:
-        if tensor.dim() < 2 or tensor.shape[self._axis] < _FEWEST:
+    def input_given(self, tensor: torch.Tensor) -> None:
+        """The first one."""
+        if tensor.dim() < 2 or tensor.shape[self.axis] < _FEWEST:
             return
-        if number == 0:
-            self.samples = tensor.shape[self._axis]
-            if self._axis == 1 and _is_cut_anew(tensor):
-                self._tell(VIEW, "")
-        self._mark(tensor, self._axis)
+        self.samples, self.shape = tensor.shape[self.axis], tensor.shape
+        if self.axis == 1 and _is_cut_anew(tensor):
+            self._tell(CUT, "")
+        self._mark(tensor, self.axis)
 
     def _mark(self, result: Any, axis: Axis) -> None:
         if isinstance(result, tuple) and result:
@@ -262,12 +314,16 @@ class _Following:
         if result.shape[axis] == self.samples and len(self._marks) < _MOST_MARKS:
             self._marks[id(result)] = _Mark(weakref.ref(result), axis)
 
-    def _axis_of(self, value: Any) -> Axis:
+    def _axis_of(self, value: torch.Tensor) -> Axis:
+        """None also where its shape was changed in place since."""
         known = self._marks.get(id(value))
-        return known.axis if known is not None and known.tensor() is value else None
+        tensor = None if known is None else known.tensor()
+        if known is None or tensor is None or tensor is not value or tensor.dim() <= known.axis:
+            return None
+        return known.axis if tensor.shape[known.axis] == self.samples else None
 
-    def _first_known(self, args: Any) -> tuple[torch.Tensor, int] | None:
-        for value in args:
+    def _first_known(self, values: Any) -> tuple[torch.Tensor, int] | None:
+        for value in values:
             if isinstance(value, (list, tuple)):
                 found = self._first_known(value)
                 if found is not None:
@@ -283,6 +339,7 @@ class _Following:
         known = self._first_known(args)
         if known is None:
             return
+        self.is_followed = True
         value, axis = known
         if function in _VIEWS:
             self._viewed(place, value, axis, result)
@@ -295,24 +352,22 @@ class _Following:
         else:
             if function in _SOFTMAXES:
                 self._softmax_called(place, value, axis, args, kwargs)
-            follow = _FOLLOWED.get(function)
-            if follow is not None:
-                self._mark(result, follow(value, axis, args, kwargs, result))
+            to: Axis = _FOLLOWED[function](value, axis, args, kwargs, result)
+            for each in result if function in _SPLITS else (result,):
+                self._mark(each, to)
+            if function in _PRODUCTS and to == 0 and result.dim() == 2:
+                self.has_scores = True
 
     def _viewed(self, place: str, value: torch.Tensor, axis: int, result: torch.Tensor) -> None:
-        """Samples stay whole where each is a block of the same values before and after."""
         count, shape = self.samples, result.shape
-        if axis == 0:
-            if len(shape) > 0 and shape[0] % count == 0:
-                self._mark(result, 0)
-            elif len(shape) > 1 and shape[0] > 1 and shape[1] == count:
+        kept = _keeps_samples(value, axis, count, shape)
+        if kept is not None:
+            self._mark(result, kept)
+        elif axis == 0:
+            if len(shape) > 1 and shape[0] > 1 and shape[1] == count:
                 self._tell(VIEW, place)  # [time, samples, ...], of [samples, time, ...]
-        elif axis == 1 and len(shape) > 0 and value.shape[0] > 1:
-            is_kept = len(shape) > 1 and shape[0] == value.shape[0] and shape[1] % count == 0
-            if is_kept:
-                self._mark(result, 1)
-            elif shape[0] == count and count != value.shape[0]:
-                self._tell(VIEW, place)  # [samples, ...], of [time, samples, ...]
+        elif axis == 1 and len(shape) > 0 and shape[0] == count != value.shape[0] > 1:
+            self._tell(VIEW, place)  # [samples, ...], of [time, samples, ...]
 
     def _recurrent_called(
         self, place: str, value: torch.Tensor, axis: int, args: Any, result: Any
@@ -332,19 +387,39 @@ class _Following:
     def _softmax_called(
         self, place: str, value: torch.Tensor, axis: int, args: Any, kwargs: Any
     ) -> None:
-        """Scores of pairs of samples, as of contrastive losses, are as many both ways."""
+        """Scores of pairs of samples, as of contrastive losses, are as many both ways.
+
+        Or a multiple: several captions of a picture.
+        """
         dim = _dim(args, kwargs, 1)
         if dim is None:  # what PyTorch takes then
             dim = 0 if value.dim() in (0, 1, 3) else 1
+        if not isinstance(dim, int):
+            return
+        is_over_samples = dim % value.dim() == axis
+        self._normalised.add((place, value.shape, is_over_samples))
         others = [size for each, size in enumerate(value.shape) if each != axis]
-        is_of_pairs = self.samples in others
-        is_over_samples = isinstance(dim, int) and dim % value.dim() == axis
+        is_of_pairs = any(size % self.samples == 0 for size in others)
         if is_over_samples and max(others, default=1) > 1 and not is_of_pairs:
             self._tell(SOFTMAX, place)
 
     def _tell(self, fact: str, place: str) -> None:
         if len(self.found) < _MOST_TOLD:
             self.found.setdefault((fact, place), line_of_code())
+
+    def facts(self) -> list[tuple[str, float, str]]:
+        """Name, line of the code and place of each."""
+        # Alternately over both, as Sinkhorn's algorithm does, is meant.
+        both = {
+            place
+            for place, shape, is_over in self._normalised
+            if is_over and (place, shape, False) in self._normalised
+        }
+        return [
+            (fact, float(line), place)
+            for (fact, place), line in self.found.items()
+            if fact != SOFTMAX or place not in both
+        ]
 
 
 class MixingObserver:
@@ -354,23 +429,45 @@ class MixingObserver:
     """
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Another training begins."""
+        self._looks = self._shown = 0
+        self._rows = Dealt()
+        self._is_dealt = False
+        self._waits_for = 0  # samples of a batch, of which it is to be seen how they are dealt
         self.clear()
 
     def clear(self) -> None:
         """Drops what was seen of a step."""
-        self._ways = [_Following(0), _Following(1)]
+        self.is_open = False
+        self._ways = (_Following(0), _Following(1))
         self._told: list[tuple[str, float, str]] = []
 
-    def begin(self) -> None:
+    def begin(self, is_due: bool) -> None:
         """A forward pass of the training begins; of a step it may be one of several."""
+        is_wanted = self._looks < _FEWEST_LOOKS or (self._shown > 0 and self._looks < _MOST_LOOKS)
+        self.is_open = is_due and is_wanted
         for way in self._ways:
             way.begin()
 
     def input_given(self, number: int, tensor: torch.Tensor) -> None:
-        """The model is given its input number `number`."""
-        if type(tensor) is torch.Tensor:
+        """The model is given an input."""
+        if number > 0 or type(tensor) is not torch.Tensor:
+            return
+        if self.is_open:
             for way in self._ways:
-                way.input_given(number, tensor)
+                way.input_given(tensor)
+        if self._waits_for == tensor.shape[:1].numel() and tensor.dim() > 1:
+            prints = _core.row_prints(tensor, False)
+            if prints is not None:
+                self._rows.learn(prints.halves)
+
+    @property
+    def wants_rows(self) -> bool:
+        """Whether it is to be seen how rows are dealt."""
+        return self._waits_for > 0
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of WATCHED was called and has returned."""
@@ -380,16 +477,44 @@ class MixingObserver:
 
     def loss_computed(self, args: Any, kwargs: Any) -> None:
         """By a loss function, in training."""
-        samples = _samples_of_labels(args, kwargs)
-        ways = [way for way in self._ways if way.samples == samples >= _FEWEST]
-        if len(ways) == 1 and not self._told:
-            self._told = [
-                (fact, float(line), place) for (fact, place), line in ways[0].found.items()
-            ]
-            self._told.append((FOLLOWED, float(samples), ""))
+        if not self.is_open or any(value > 0 for _, value, _ in self._told):
+            return
+        samples, of_each = _labels_of(args, kwargs)
+        ways = [
+            way
+            for way in self._ways
+            if way.samples == samples >= _FEWEST and (of_each == 1 or of_each not in way.shape[1:])
+        ]
+        if len(ways) != 1 or not self._is_sure(ways[0]):
+            self._told = [(FOLLOWED, 0.0, "")]
+        elif ways[0].is_followed:
+            found = ways[0].facts()
+            self._shown += bool(found)
+            self._told = [*found, (FOLLOWED, float(samples), "")]
+            is_by_rows = ways[0].axis == 0
+            if found and not self._is_dealt:
+                is_drawn = samples in sizes.dealt and samples not in sizes.in_order
+                is_cut = any(fact == CUT for fact, _, _ in found)
+                self._is_dealt = is_drawn or is_cut
+                self._waits_for = samples if is_by_rows and not self._is_dealt else 0
+                if self._is_dealt:
+                    self._told.append((DEALT, 1.0, ""))
+
+    def _is_sure(self, way: _Following) -> bool:
+        """Of samples along the second dimension: that they do not lie along the first one."""
+        if way.axis == 0:
+            return True
+        is_many = way.shape[0] % way.samples == 0  # several for each label: two views, choices
+        return len(way.shape) > 2 and not is_many and not self._ways[0].has_scores
 
     def facts(self) -> list[tuple[str, float, str]]:
         """Name, value and place of each, when the step's backward passes are over."""
         told = self._told
-        self.clear()
+        if told:
+            self._looks += 1
+        if self._waits_for and self._rows.is_anew:
+            self._is_dealt, self._waits_for = True, 0
+            told = [*told, (DEALT, 1.0, "")]
+        if self.is_open:
+            self.clear()
         return told

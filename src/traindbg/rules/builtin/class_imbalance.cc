@@ -47,9 +47,12 @@ const model::RuleInfo kClassImbalance = {
         "counted at every 5th step (of a map of one channel by its pixels, and where `pos_weight` is given "
         "by all labels of a sample), as "
         "rare classes are above; also where `pos_weight` makes a rare yes count less. Weights (warning): the "
-        "classes' weights in the loss rise with how frequent the classes are: of any two classes of which "
-        "one has half as many labels again as the other, it has the larger weight, and of the most frequent "
-        "and the rarest one, three times as frequent and more, by half and more. Order "
+        "classes' weights in the loss are their counts, or a power of these (between 0.4 and 1.3, such as "
+        "the "
+        "root), where one divided by it is meant: three classes and more with three weights, all within a "
+        "tenth of that law, beside what a hundred labels and more tell of the counts; of two classes only "
+        "the counts themselves, as 500 labels tell them; the most frequent class at least three times as "
+        "frequent as the rarest, and its weight half as large again. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
         "step before.",
@@ -66,7 +69,8 @@ const model::RuleInfo kClassImbalance = {
     .healthy =
         "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
         "that "
-        "never occur; trainings with several optimizers, as in a GAN (info). A calibrated model of rare "
+        "never occur; weights by what a mistake costs, also of a rare class that is to count less; trainings "
+        "with several optimizers, as in a GAN (info). A calibrated model of rare "
         "events that gives the rare answer now and then, whose loss is "
         "below nine tenths of what their frequency alone gives (info); a program that names measures of an "
         "order or of probabilities alone, such as AUC or log loss (info).",
@@ -528,19 +532,25 @@ class ClassImbalance final : public Rule {
     // What each class counts in the loss, told of the first batches.
     void look_at_weights(const model::StepView& step, FindingSink& sink) {
         for (const LoopFact& fact : loop_facts(step, "class_weight")) {
+            const std::size_t slash = fact.place.rfind('/');
+            if (slash == std::string_view::npos ||
+                tensor_ != base::format("classes/{}", fact.place.substr(0, slash)))
+                continue;
+            const std::string_view digits = fact.place.substr(slash + 1);
             std::size_t number = 0;
-            const auto [end, error] =
-                std::from_chars(fact.place.data(), fact.place.data() + fact.place.size(), number);
-            if (error != std::errc() || end != fact.place.data() + fact.place.size()) continue;
-            if (number >= kMostWeighed) continue;
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+            if (error != std::errc() || end != digits.data() + digits.size() || number >= kMostWeighed)
+                continue;
             if (weights_.size() <= number) weights_.resize(number + 1, 0);
             weights_[number] = fact.value;
         }
-        if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < kWeighedLabels)
-            return;
+        const double enough = weights_.size() == 2 ? kWeighedLabelsOfTwo : kWeighedLabels;
+        if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < enough) return;
         set(kWeights, are_weights_turned(), sink);
     }
-    // They rise with the counts, as those do that the counts were taken for as they are.
+    // They are the counts, or a power of them such as the root: of all classes by the same law, within what
+    // the counts of the batches looked at are known to. Two weights follow some law always; theirs must be
+    // the counts themselves.
     [[nodiscard]] bool are_weights_turned() const {
         std::size_t most = 0, least = 0, present = 0;
         for (std::size_t i = 0; i < labels_.size(); ++i) {
@@ -552,11 +562,20 @@ class ClassImbalance final : public Rule {
         }
         if (present < 2 || labels_[most] < 3 * labels_[least] || weights_[most] < 1.5 * weights_[least])
             return false;
-        for (std::size_t i = 0; i < labels_.size(); ++i)
-            for (std::size_t j = 0; j < labels_.size(); ++j)
-                if (labels_[j] > 0 && labels_[i] >= 1.5 * labels_[j] && weights_[i] <= weights_[j])
-                    return false;
-        return true;
+        const double power =
+            std::log(weights_[most] / weights_[least]) / std::log(labels_[most] / labels_[least]);
+        if (power < kLeastPower || power > kMostPower) return false;
+        std::set<double> distinct;
+        for (std::size_t i = 0; i < labels_.size(); ++i) {
+            if (labels_[i] <= 0) continue;
+            const double law = present == 2 ? 1 : power;
+            const double ours = std::log(weights_[i] / weights_[least]);
+            const double theirs = std::log(labels_[i] / labels_[least]);
+            const double known = 1.5 / std::sqrt(labels_[i]) + 1.5 / std::sqrt(labels_[least]);
+            if (std::abs(ours - law * theirs) > kNearLaw + law * known) return false;
+            distinct.insert(weights_[i]);
+        }
+        return distinct.size() >= std::min<std::size_t>(present, 3);
     }
     void say_weights(model::Finding& finding) const {
         const auto most = static_cast<std::size_t>(
@@ -661,7 +680,9 @@ class ClassImbalance final : public Rule {
     static constexpr const char* kWeights = "weights";
     static constexpr std::size_t kMostWeighed = 64;  // classes
     static constexpr std::uint64_t kWeighedBatches = 3;
-    static constexpr double kWeighedLabels = 100;
+    static constexpr double kWeighedLabels = 100, kWeighedLabelsOfTwo = 500;
+    static constexpr double kLeastPower = 0.4, kMostPower = 1.3;  // of the counts
+    static constexpr double kNearLaw = 0.1;                       // logarithm of a weight
     static constexpr const char* kYesOrNo = "yes_or_no";
     static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
     std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0;

@@ -23,8 +23,11 @@ const model::RuleInfo kSamplesMixed = {
         "In `looks` looks in a row the forward pass of the training gave a recurrent layer or an attention "
         "its input such that it goes from sample to sample, took a softmax over the samples, or cut them "
         "anew by a view or reshape, where a transpose is meant, so that each is made of pieces of several. "
-        "Along which dimension the samples lie is followed from the model's inputs, in up to six of the "
-        "first steps, and only where a loss function was given one label for each of them. Or, with --probe: "
+        "Along which dimension the samples lie is followed from the model's first input, in two of the first "
+        "steps (up to six where something shows), and only where a loss function was given one label for "
+        "each of them. It fires when it is known that they are samples, which any batch may hold, and no "
+        "steps of one recording: a DataLoader draws batches of this size at random, or, at looks later on, "
+        "rows that were in one batch come in several. Or, with --probe: "
         "in `looks` probes in a row a copy of the model in evaluation mode, given the same "
         "batch "
         "in which each second sample was replaced by the one before it, returned something else for half or "
@@ -40,8 +43,8 @@ const model::RuleInfo kSamplesMixed = {
         "batch_first=True that is given batches first.",
     .healthy =
         "Batch normalisation, which keeps its own statistics for evaluation; a softmax over pairs of samples "
-        "(contrastive losses); a single sequence or set whose items are labelled, of which the other "
-        "dimension is 1. Not probed are models with "
+        "(contrastive losses) or over both in turn (Sinkhorn); one sequence, graph or set whose items are "
+        "labelled. Not probed are models with "
         "normalisation that never does, batches that are always dealt alike (the nodes of a graph, the items "
         "of a list, all data at once), graphs that are given as edges or adjacency, labels that number the "
         "samples of the batch (contrastive losses), values that are rounded to steps of the batch's own "
@@ -66,7 +69,12 @@ const model::RuleInfo kSamplesMixed = {
 struct Way {
     std::string_view fact, does, fix;
 };
-constexpr std::array<Way, 4> kWays = {
+constexpr std::array<Way, 5> kWays = {
+    Way{"samples_cut_before",
+        "the model is given a batch that a view or reshape has cut anew, so that each sample is made of "
+        "pieces "
+        "of several",
+        "Write x.transpose(0, 1) (or permute) where view or reshape is to swap dimensions."},
     Way{"samples_cut_anew",
         "a view or reshape moves the samples of the batch to another dimension: the same values are cut "
         "anew, so that each new sample is made of pieces of several",
@@ -105,30 +113,44 @@ class SamplesMixed final : public Rule {
   private:
     // What the forward pass does over the samples, by the sizes of what functions are given.
     void follow(const model::StepView& step, FindingSink& sink) {
-        const std::optional<LoopFact> samples = loop_fact(step, "samples_followed");
-        if (!samples) return;
-        const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& each) {
-            return loop_fact(step, each.fact).has_value();
-        });
-        followed_.add(step, way != kWays.end());
-        if (!followed_.is_enough()) return;
-        const LoopFact shown = *loop_fact(step, way->fact);
-        model::Finding finding = loop_finding("samples", model::Severity::kWarning, followed_, shown);
-        const std::string where =
-            shown.place.empty() ? std::string("the model") : base::format("{}", shown.place);
-        const std::string line =
-            shown.value > 0 ? base::format(" (line {:.0f})", shown.value) : std::string();
-        finding.message = base::format("In {}{} {}.", where, line, way->does);
-        finding.fix = std::string(way->fix);
-        finding.evidence.push_back({"samples of the batch", samples->value, "that should see each other", 0});
-        sink.fire(std::move(finding));
+        are_dealt_ = are_dealt_ || loop_fact(step, "samples_dealt").has_value();
+        if (const std::optional<LoopFact> samples = loop_fact(step, "samples_followed")) {
+            const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& each) {
+                return loop_fact(step, each.fact).has_value();
+            });
+            followed_.add(step, way != kWays.end());
+            if (way != kWays.end()) shown_ = say(*way, *loop_fact(step, way->fact), samples->value);
+        }
+        if (!is_followed() || has_fired_) return;
+        has_fired_ = true;
+        shown_.first_step = followed_.first();
+        shown_.evidence.push_back(followed_.evidence());
+        sink.fire(shown_);
+    }
+    [[nodiscard]] bool is_followed() const { return followed_.is_enough() && are_dealt_; }
+    [[nodiscard]] static model::Finding say(const Way& way, const LoopFact& told, double samples) {
+        model::Finding finding;
+        finding.key = "samples";
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = std::string(told.tensor);
+        finding.layer = std::string(told.place);
+        const std::string where = told.place.empty() ? "the model" : finding.layer;
+        const std::string line = told.value > 0 ? base::format("line {:.0f}", told.value) : std::string();
+        if (way.fact == "samples_cut_before")
+            finding.message = base::format("{}{} {}.", line.empty() ? "" : "In ", line, way.does);
+        else
+            finding.message =
+                base::format("In {}{} {}.", where, line.empty() ? "" : " (" + line + ")", way.does);
+        finding.fix = std::string(way.fix);
+        finding.evidence.push_back({"samples of the batch", samples, "that should see each other", 0});
+        return finding;
     }
 
     void probed(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> changed = loop_fact(step, "samples_mixed");
         if (!changed) return;
         seen_.add(step, changed->value > 0);
-        if (!seen_.is_enough() || followed_.is_enough()) return;  // what it does says more than that it shows
+        if (!seen_.is_enough() || is_followed()) return;  // what it does says more than that it shows
         model::Finding finding = loop_finding("samples", model::Severity::kWarning, seen_, *changed);
         const std::string where = changed->place.empty() ? std::string("what the model computes itself")
                                                          : base::format("{}", changed->place);
@@ -149,6 +171,8 @@ class SamplesMixed final : public Rule {
     }
 
     InARow seen_, followed_;
+    bool are_dealt_ = false, has_fired_ = false;
+    model::Finding shown_;
 };
 
 std::vector<model::Requirement> samples_mixed_needs(const Parameters&) {
