@@ -21,6 +21,8 @@ TIDY_SECONDS ?= 60
 # one build generates are known again in another one.
 export PYTHON CXX
 export CCACHE_BASEDIR := $(CURDIR)
+# What ccache asks for where headers are precompiled.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 # Configures a preset; says something only when that fails.
 define configure

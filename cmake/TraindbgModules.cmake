@@ -45,6 +45,7 @@ function(traindbg_module module)
                                                          "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(traindbg_${module} PUBLIC traindbg_compile_options)
     target_link_libraries(traindbg_${module} PRIVATE nlohmann_json::nlohmann_json)
+    traindbg_use_precompiled(traindbg_${module})
     if(module STREQUAL "base")  # for format.h; the library itself is compiled into format.cc
         target_include_directories(traindbg_base PUBLIC
             $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
@@ -79,6 +80,7 @@ function(traindbg_module_tests module)
     endif()
     add_executable(${module}_test ${sources})
     traindbg_compile_in_batches(${module}_test)
+    traindbg_use_precompiled(${module}_test)
     target_include_directories(${module}_test PRIVATE "${PROJECT_SOURCE_DIR}/tests/cpp")
     # The code under test is as fast as the build wants it; that of the tests need not be.
     target_compile_options(${module}_test PRIVATE $<$<CONFIG:Release>:-O1>)
