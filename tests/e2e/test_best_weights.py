@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from forked import Server
 
-    Verdict = Callable[[str, str], dict[str, Any]]  # of two pieces of the script
+    Verdict = Callable[..., dict[str, Any]]  # of pieces of the script
 
 # Evaluated each ten steps, and past its best after a hundred: `KEEP` stands where the training is
 # at its best, `END` after its loop.
@@ -42,10 +42,11 @@ def make():
 
 
 model, other = make(), make()
+LARGE
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
 
-def steps(count, rate=None):
+def steps(count):
     model.train()
     for _ in range(count):
         rows = torch.randint(0, 120, (32,))
@@ -75,9 +76,10 @@ END
 
 @pytest.fixture
 def verdict(tmp_path: Path, forked: Server) -> Verdict:
-    def verdict(keep: str, end: str) -> dict[str, Any]:
+    def verdict(keep: str, end: str, model: str = "") -> dict[str, Any]:
         path = tmp_path / "train.py"
-        path.write_text(SCRIPT.replace("KEEP", keep or "pass").replace("END", end))
+        script = SCRIPT.replace("KEEP", keep or "pass").replace("END", end)
+        path.write_text(script.replace("LARGE", model))
         runs = Path(tempfile.mkdtemp(dir=tmp_path))
         outcome = forked.run(runs, path, options=("--no-report",), TRAINDBG_STRICT="1")
         assert outcome.code == 0, outcome.stderr
@@ -152,8 +154,8 @@ def test_overfitting_is_a_note_where_the_best_weights_are_put_back(
         "other.load_state_dict(first)",
         "other.load_state_dict(model.state_dict()); other.load_state_dict(other.state_dict())",
         "torch.save(model.state_dict(), 'last.pt'); model.load_state_dict(torch.load('last.pt'))",
-        "mine = model.state_dict(); model.load_state_dict(copy.deepcopy(kept)); evaluate(); "
-        "steps(0); model.load_state_dict(mine)",
+        "model.load_state_dict(copy.deepcopy(kept)); mine = model.state_dict(); evaluate(); "
+        "model.load_state_dict(mine)",
         "torch.save({'model': model.state_dict(), 'epoch': 20}, 'last.pt')",
         "torch.save(first, 'live.pt')",
         "torch.save(kept, 'best.pt')",
@@ -217,3 +219,213 @@ def test_a_fused_optimizer_leaves_no_version_and_is_heard_all_the_same(verdict: 
         fused = "optimizer = torch.optim.Adam(model.parameters(), lr=5e-3, fused=True)"
         told = verdict("", f"{fused}; steps(20); {anew}; {end}")
         assert len(found(told, "best_weights_not_kept")) == (steps > 0)
+
+
+@pytest.mark.parametrize(
+    ("keep", "end"),
+    [
+        # Made with the first file, or after a first step, or for each epoch before its steps.
+        (
+            "kept = kept or {'model': model.state_dict()}",
+            "torch.save(kept, '0.pt'); steps(10); torch.save(kept, '1.pt')",
+        ),
+        ("kept = kept or model.state_dict()", "torch.save(kept, 'exit.pt')"),
+        (
+            "",
+            "for epoch in range(3):\n    kept = {'model': model.state_dict()}; steps(10)\n"
+            "    kept['loss'] = evaluate(); torch.save(kept, 'last.pt')",
+        ),
+        (
+            "",
+            "for epoch in range(4):\n    kept = {'model': model.state_dict()}; steps(10)\n"
+            "torch.save(kept, 'last.pt')",
+        ),
+        (
+            "kept = model.state_dict(keep_vars=True)",
+            "torch.save(dict(model.named_parameters()), 'last.pt')",
+        ),
+        # A network that is given the weights of the day.
+        (
+            "kept = model.state_dict()",
+            "for epoch in range(3):\n    steps(10)\n    other.load_state_dict(kept)",
+        ),
+    ],
+)
+def test_a_state_that_shows_what_there_is_may_be_saved_later(
+    verdict: Verdict, keep: str, end: str
+) -> None:
+    assert found(verdict(keep, end), "best_weights_not_kept") == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "[v.clamp_(-1, 1) for k, v in kept.items() if 'weight' in k]",
+        "kept['5.bias'].copy_(slow['5.bias'])",
+        "kept = dict(model.named_parameters()); kept['5.bias'].data.clamp_(-1, 1)",
+    ],
+)
+def test_a_live_state_may_be_written_to_and_loaded(verdict: Verdict, end: str) -> None:
+    begin = "slow = copy.deepcopy(first); kept = model.state_dict()"
+    load = "model.load_state_dict(kept, strict=False)"
+    told = verdict("", f"{begin}\nfor epoch in range(3):\n    steps(10); {end}; {load}")
+    assert found(told, "best_weights_not_kept") == []
+
+
+@pytest.mark.parametrize("made", ["AdamW", "NAdam", "SGD"])
+def test_a_live_state_that_is_loaded_again_and_again_is_told_of_each_time(
+    verdict: Verdict, made: str
+) -> None:
+    begin = (
+        f"optimizer = torch.optim.{made}(model.parameters(), lr=1e-3); kept = model.state_dict()"
+    )
+    end = f"{begin}\nfor _ in range(3):\n    steps(3); model.load_state_dict(kept)"
+    (finding,) = found(verdict("", end), "best_weights_not_kept")
+    assert "returned 9 steps earlier, after step 200" in finding["message"]
+    assert "That was so 3 times." in finding["message"]
+
+
+def test_another_model_is_given_weights_that_were_not_copied(verdict: Verdict) -> None:
+    told = verdict("kept = model.state_dict()", "other.load_state_dict(kept)")
+    (finding,) = found(told, "best_weights_not_kept")
+    assert (finding["severity"], finding["key"]) == ("warning", "given")
+    assert "of another model was given" in finding["message"]
+    assert f"(train.py:{line_of('KEEP')})" in finding["message"]
+
+
+@pytest.mark.parametrize("steps", [0, 5])
+def test_weights_that_others_were_loaded_over_do_not_come_back(
+    verdict: Verdict, steps: int
+) -> None:
+    end = (
+        f"mine = model.state_dict(); steps({steps}); model.load_state_dict(kept); evaluate(); "
+        "model.load_state_dict(mine)"
+    )
+    told = verdict("kept = copy.deepcopy(model.state_dict())", end)
+    (finding,) = found(told, "best_weights_not_kept")
+    assert (finding["severity"], finding["key"]) == ("warning", "swapped")
+    assert ("5 steps earlier" in finding["message"]) == (steps > 0)
+    assert "0 steps" not in finding["message"]
+    assert f"(train.py:{line_of('END')})" in finding["message"]
+    (overfit,) = found(told, "overfit")  # which is not what it is left with
+    assert overfit["state"] == "resolved"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        # The same weights, or they have come back already.
+        "mine = model.state_dict(); model.load_state_dict(copy.deepcopy(mine)); "
+        "model.load_state_dict(mine)",
+        "mine = model.state_dict(); last = copy.deepcopy(mine); model.load_state_dict(kept); "
+        "model.load_state_dict(last); model.load_state_dict(mine)",
+        "mine = model.state_dict(); last = copy.deepcopy(mine); model.load_state_dict(kept); "
+        "[v.copy_(last[k]) for k, v in mine.items()]; model.load_state_dict(mine)",
+    ],
+)
+def test_weights_that_came_back_before_are_there(verdict: Verdict, end: str) -> None:
+    told = verdict("kept = copy.deepcopy(model.state_dict())", end)
+    assert found(told, "best_weights_not_kept") == []
+    (overfit,) = found(told, "overfit")
+    assert overfit["severity"] == "warning"
+
+
+def test_an_optimizer_that_writes_to_data_is_heard_all_the_same(verdict: Verdict) -> None:
+    begin = """
+class Plain(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p.data.add_(p.grad, alpha=-1e-3)
+
+
+optimizer = Plain(model.parameters())
+"""
+    end = "steps(20); kept = model.state_dict(); steps(5); model.load_state_dict(kept)"
+    (finding,) = found(verdict("", begin + end), "best_weights_not_kept")
+    assert finding["key"] == "loaded"
+
+
+@pytest.mark.parametrize("saved", ["(kept, 20)", "{'run': {'nets': [kept]}}"])
+def test_states_are_found_in_what_is_saved(verdict: Verdict, saved: str) -> None:
+    told = verdict("kept = nn.Module.state_dict(model, None, '')", f"torch.save({saved}, 'b.pt')")
+    (finding,) = found(told, "best_weights_not_kept")
+    assert finding["key"] == "saved"
+
+
+def test_of_many_states_the_last_ones_are_known(verdict: Verdict) -> None:
+    end = (
+        "many = [model.state_dict() for _ in range(100)]; kept = model.state_dict(); steps(2); "
+        "model.state_dict(); steps(3); model.load_state_dict(kept)"
+    )
+    (finding,) = found(verdict("", end), "best_weights_not_kept")
+    assert "5 steps earlier" in finding["message"]
+
+
+def test_models_of_other_kinds_are_loaded(verdict: Verdict) -> None:
+    end = """
+class Older(nn.Linear):
+    def named_parameters(self, prefix="", recurse=True):
+        return super().named_parameters(prefix=prefix, recurse=recurse)
+
+
+class Equal(nn.Linear):
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.held = nn.ModuleList([Equal(2, 2), Older(2, 2)])
+
+
+for kind in (lambda: Older(2, 2), lambda: Equal(2, 2), Holder):
+    one = kind()
+    one.load_state_dict(kind().state_dict())
+    one.load_state_dict(one.state_dict())
+with torch.inference_mode():
+    frozen = make()
+    frozen.load_state_dict(first)
+    frozen.load_state_dict(frozen.state_dict())
+steps(5)
+"""
+    assert found(verdict("", end), "best_weights_not_kept") == []
+
+
+# No parameter is small but two that nothing uses.
+LARGE = """
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.unused = nn.ParameterList([nn.Parameter(torch.zeros(())) for _ in range(2)])
+        self.first = nn.Linear(10, 8192, bias=False)
+        self.last = nn.Linear(8192, 16, bias=False)
+
+    def forward(self, x):
+        return self.last(F.relu(self.first(x)))[:, :1] / 16
+
+
+model = Large()
+"""
+
+
+@pytest.mark.parametrize("end", ["kept", "copy.deepcopy(model.state_dict())"])
+def test_large_parameters_tell_whether_other_weights_are_put_back(
+    verdict: Verdict, end: str
+) -> None:
+    keep = "kept = copy.deepcopy(model.state_dict())"
+    told = verdict(keep, f"model.load_state_dict({end})", LARGE)
+    (overfit,) = found(told, "overfit")
+    assert overfit["severity"] == ("info" if end == "kept" else "warning")
+
+
+def test_weights_may_be_taken_and_loaded_before_there_is_an_optimizer(verdict: Verdict) -> None:
+    begin = (
+        "start = model.state_dict(); model.load_state_dict(start)\n"
+        "model.load_state_dict(copy.deepcopy(start)); torch.save(start, 'start.pt')"
+    )
+    (finding,) = found(verdict("", "model.load_state_dict(start)", begin), "best_weights_not_kept")
+    assert "200 steps earlier, before the first step" in finding["message"]

@@ -184,8 +184,11 @@ class Facts:
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
         mixing = self.mixing
-        if mode == _TRAIN and self._hot.due & _LOOP and (mixing.is_open or mixing.wants_rows):
-            guarded("mixing", mixing.input_given, number, tensor)
+        if mode == _TRAIN and self._hot.due & _LOOP:
+            if mixing.is_open or mixing.wants_rows:
+                guarded("mixing", mixing.input_given, number, tensor)
+            if tensor.requires_grad:
+                self._tensors.fact("input_is_computed", 1, str(number))
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:

@@ -818,8 +818,10 @@ def _steps_made() -> int | None:
 
 
 def _kept_weights() -> KeptWeights | None:
-    """Of the training that is listened to."""
-    return None if state.listener is None or _is_compiling() else state.listener.weights
+    """Of the training that is listened to; who searches for one by hand has none."""
+    if state.hot is None or state.listener is None or _is_compiling():
+        return None
+    return state.listener.weights
 
 
 def _listening_load_of_model(original: Callable[..., Any]) -> Callable[..., Any]:

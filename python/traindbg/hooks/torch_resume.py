@@ -33,6 +33,25 @@ _CHANGING_BY_NAME = ("base_", "max_", "min_", "swa_")
 Settings = tuple[tuple[Any, ...], ...]  # of each group: parameters, rate, and what does not change
 
 
+def version_of(tensor: torch.Tensor) -> int:
+    """How often it was written to; one of inference mode does not know."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def named_in(model: torch.nn.Module, prefix: str = "") -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """A model's parameters, by all their names.
+
+    Asked are its tables: classes have a `named_parameters` of their own, with other arguments, and
+    `Module.named_parameters` wants modules that have a hash.
+    """
+    for name, parameter in model._parameters.items():
+        if parameter is not None:
+            yield prefix + name, parameter
+    for name, child in model._modules.items():
+        if child is not None:
+            yield from named_in(child, f"{prefix}{name}.")
+
+
 def _number(value: Any) -> float | None:
     if isinstance(value, (bool, int, float)):
         return float(value)
@@ -147,7 +166,7 @@ class _Loaded(NamedTuple):
 
 def _versions(made: MadeAs) -> tuple[int, ...]:
     known = (parameter() for parameter in made.parameters)
-    return tuple(parameter._version for parameter in known if parameter is not None)
+    return tuple(version_of(parameter) for parameter in known if parameter is not None)
 
 
 class Checkpoints:
@@ -188,16 +207,16 @@ class Checkpoints:
         """
         if self._was_loaded(parameter):
             return True
-        is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
+        is_young = self.from_the_start and 1 <= version_of(parameter) <= _MOST_INITIALISED
         return not (is_young and looks_drawn(parameter))
 
     def was_changed(self, parameter: torch.Tensor) -> bool:
         """Whether a parameter was given a value, or written to more often than to begin with."""
-        return self._was_loaded(parameter) or parameter._version > _MOST_INITIALISED
+        return self._was_loaded(parameter) or version_of(parameter) > _MOST_INITIALISED
 
     def was_initialised(self, parameter: torch.Tensor) -> bool:
         """Whether a parameter was written to in place, as to begin with, and nothing else."""
-        is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
+        is_young = self.from_the_start and 1 <= version_of(parameter) <= _MOST_INITIALISED
         return is_young and not self._was_loaded(parameter)
 
     def _was_loaded(self, parameter: torch.Tensor) -> bool:
@@ -207,7 +226,7 @@ class Checkpoints:
     def holds_loaded(self, parameter: torch.Tensor) -> bool:
         """Whether a parameter was given a value, and was not written to since."""
         was_loaded = self._was_loaded(parameter)
-        return was_loaded and self._loaded[id(parameter)].version == parameter._version
+        return was_loaded and self._loaded[id(parameter)].version == version_of(parameter)
 
     def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
         """An optimizer was given a state."""
@@ -236,9 +255,9 @@ class Checkpoints:
         missing = set(getattr(result, "missing_keys", ()))
         alive = {k: known for k, known in self._loaded.items() if known.parameter() is not None}
         self._loaded = alive
-        for name, parameter in model.named_parameters():
+        for name, parameter in named_in(model):
             if name not in missing:
-                known = _Loaded(weakref.ref(parameter), parameter._version)
+                known = _Loaded(weakref.ref(parameter), version_of(parameter))
                 self._loaded[id(parameter)] = known
 
     def steps(self, optimizer: torch.optim.Optimizer) -> None:

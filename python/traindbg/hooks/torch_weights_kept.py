@@ -12,8 +12,14 @@ dicts of the same tensors (`dict(state)`, `{k: v.cpu() ...}`), so that tensors a
 dicts. Where they are new ones of the same memory (`v.detach()`), they are taken to be as old as the
 last state that was taken of the model.
 
+Some hold such a state on purpose: they write to its tensors (`state[k].clamp_()`), and load it or
+not. So it counts as old only where what optimizers do explains how often the parameters were
+written to. What is saved, or given to another model, is told at the end, and only where it was kept
+as an early stopping does: its line took several states, then none for longer, and one is used once.
+
 No value is read to find that. What is loaded at the end is said to be other weights than those of
-the last step (`loop/weights_put_back`) where the smallest parameters differ from theirs.
+the last step (`loop/weights_put_back`) where some values of the smallest parameters differ from
+theirs; the same tells of a live state that is loaded to undo that (`loop/live_state_swapped`).
 """
 
 from __future__ import annotations
@@ -28,10 +34,11 @@ import torch
 
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
+from traindbg.hooks.torch_resume import named_in, version_of
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from traindbg.hooks.torch_drivers import Drivers
     from traindbg.hooks.torch_guard import Guard
@@ -45,10 +52,26 @@ _MOST_KNOWN = 256  # tensors of states that were taken
 _AT_ENDS = 2  # of a state's tensors, the first and the last ones are known again
 _LOOKED_AT = 8  # of the first values of a dict that is saved
 _MOST_HELD = 200  # things in a dict that is saved
-_COMPARED = 2  # parameters of a model
-_MOST_VALUES = 1 << 16  # of such a one
+_DEPTH = 3  # of dicts, lists and tuples in what is saved
+_COMPARED = 8  # parameters of a model
+_MOST_VALUES = 1 << 16  # of such a one: the first ones
 _MOST_VERSIONS = 48  # of a state that are remembered
 _GOLDEN = 0.618033988749895
+_FEW_STEPS = 4  # fewer do not tell what each of them writes
+_USES = 2  # of states of a line: as good as many
+_FAR = 2  # times as many steps as between two states of a line: it has not taken one for long
+# How often a step writes to a parameter, at most; once more where it decays it by itself.
+_WRITES = {
+    "Adadelta": 1,
+    "Adagrad": 1,
+    "Adam": 1,
+    "AdamW": 1,
+    "Adamax": 1,
+    "NAdam": 2,
+    "RAdam": 1,
+    "RMSprop": 1,
+    "SGD": 1,
+}
 # Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -83,13 +106,66 @@ def _some_of(names: list[str]) -> list[str]:
     return [names[i] for i in sorted({0, 1, *between, len(names) - 2, len(names) - 1})]
 
 
-def _versions(state: dict[str, Any], names: list[str]) -> dict[str, int]:
-    """How often tensors of a state were written to; they count with the parameters."""
-    return {
-        name: tensor._version
-        for name in names
-        if isinstance(tensor := state[name], torch.Tensor) and not tensor.is_inference()
-    }
+def _first_values(tensor: torch.Tensor) -> torch.Tensor:
+    """No copy, whatever its strides."""
+    for dim, size in enumerate(tensor.shape):
+        if tensor.numel() <= _MOST_VALUES:
+            break
+        tensor = tensor.narrow(dim, 0, max(1, _MOST_VALUES // (tensor.numel() // size)))
+    return tensor
+
+
+def _differ(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Whether a value that is loaded is another one, as far as its own type tells."""
+    value = _first_values(value.detach()).to(before.device)
+    return (before.to(value.dtype) != value).any()
+
+
+def _is_foreign(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether it is none of PyTorch's: many write to `parameter.data`, which no version tells."""
+    return not type(optimizer).__module__.startswith("torch.optim")
+
+
+def _writes(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> int | None:
+    """How often a step of it writes to a parameter, at most; None: that is not known."""
+    name = type(optimizer).__name__
+    if _is_foreign(optimizer) or group.get("fused") or name not in _WRITES:
+        return None
+    decays = group.get("decoupled_weight_decay", name == "AdamW")
+    return _WRITES[name] + (1 if decays and group.get("weight_decay") else 0)
+
+
+class Series:
+    """States that one line takes of one model, in one recording."""
+
+    def __init__(self, line: Line | None) -> None:
+        self.line = line
+        self.uses: dict[int, tuple[str, int]] = {}  # by steps: the fact, and how many before
+        self._last = 0
+        self._gap = 0  # the fewest steps between two
+
+    def took(self, steps: int) -> None:
+        """One more, after so many steps."""
+        if 0 < self._last < steps:
+            gap = steps - self._last
+            self._gap = min(self._gap, gap) if self._gap else gap
+        self._last = steps
+
+    def used(self, fact: str, steps: int, since: int) -> None:
+        """One was, which had been taken so many steps before; 0: it is what it seems to be."""
+        if len(self.uses) < _USES or steps in self.uses:
+            self.uses[steps] = max(self.uses.get(steps, ("", -1)), (fact, since), key=_since_of)
+
+    def kept(self) -> tuple[str, int] | None:
+        """Where one of several was kept for long, and used after one step only: how."""
+        if len(self.uses) != 1 or not self._gap:
+            return None
+        (use,) = self.uses.values()
+        return use if _since_of(use) >= _FAR * self._gap else None
+
+
+def _since_of(use: tuple[str, int]) -> int:
+    return use[1]
 
 
 class Taken:
@@ -104,7 +180,9 @@ class Taken:
     ) -> None:
         self.model = weakref.ref(model)
         self.line = line
-        self.saved: dict[int, int] = {}  # by steps, when it was old: how many steps before
+        self.series = None if recording is None else recording.series_of(model, line)
+        # Not those that were loaded after the last step.
+        self.is_trained = recording is not None and not recording.holds_loaded(model)
         self._versions = versions
         self._recording = None if recording is None else weakref.ref(recording)
         self._steps = 0 if recording is None else recording.steps
@@ -114,44 +192,83 @@ class Taken:
         known = None if self._recording is None else self._recording()
         return self._steps if known is recording else 0
 
-    def was_written_to(self) -> bool:
-        """Whether parameters have changed since, as far as versions tell."""
+    def written(self) -> list[tuple[torch.Tensor, int]]:
+        """Parameters, and how often they were written to since, but by loading."""
         model = self.model()
-        named = () if model is None else model.named_parameters(remove_duplicate=False)
-        return any(
-            name in self._versions
-            and not parameter.is_inference()
-            and self._versions[name] != parameter._version
+        named = () if model is None else named_in(model)
+        return [
+            (parameter, states.version_of(parameter) - self._versions[name])
             for name, parameter in named
-        )
+            if name in self._versions
+        ]
 
 
 class TakenStates:
     """Of the process."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[torch.Tensor], Taken]] = {}  # by ids of tensors
+        # By ids of tensors, the oldest first.
+        self._known: dict[int, tuple[weakref.ref[torch.Tensor], Taken]] = {}
         self._last: weakref.WeakKeyDictionary[torch.nn.Module, Taken] = weakref.WeakKeyDictionary()
+        # How often loading wrote to parameters, by their ids, since a state was taken.
+        self._loaded: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
 
     def clear(self) -> None:
         """Forgets all."""
         self._known.clear()
         self._last.clear()
+        self._loaded.clear()
+
+    @property
+    def is_any(self) -> bool:
+        """Whether one was taken of a model that is there."""
+        return bool(self._last)
 
     def took(self, model: torch.nn.Module, state: Any, recording: KeptWeights | None) -> None:
         """`model.state_dict()` returned `state`."""
-        names = list(state) if isinstance(state, dict) else []
-        versions = _versions(state, _some_of(names))
-        if not versions or type(model).__hash__ is None:
+        if not isinstance(state, dict) or type(model).__hash__ is None:
             return
+        named = {name: parameter for name, parameter in named_in(model) if name in state}
+        if not named:
+            return
+        versions = {name: self.version_of(named[name]) for name in _some_of(list(named))}
         taken = Taken(model, versions, recording, sources.caller())
         self._last[model] = taken
-        if len(self._known) >= _MOST_KNOWN:
+        if recording is not None and taken.series is not None:
+            taken.series.took(recording.steps)
+        names = list(state)
+        at_ends = {name: state[name] for name in (*names[:_AT_ENDS], *names[-_AT_ENDS:])}
+        for tensor in at_ends.values():
+            if isinstance(tensor, torch.Tensor):
+                self._known.pop(id(tensor), None)
+                self._known[id(tensor)] = weakref.ref(tensor), taken
+        if len(self._known) > _MOST_KNOWN:
             kept = {key: known for key, known in self._known.items() if known[0]() is not None}
+            for key in list(kept)[: max(0, len(kept) - _MOST_KNOWN)]:
+                del kept[key]
             self._known = kept
-        if len(self._known) < _MOST_KNOWN:
-            for name in {*names[:_AT_ENDS], *names[-_AT_ENDS:]} & versions.keys():
-                self._known[id(state[name])] = weakref.ref(state[name]), taken
+
+    def loads(self, model: torch.nn.Module) -> list[tuple[torch.Tensor, int]]:
+        """A model is about to be given weights: its parameters, with their versions."""
+        return [(parameter, version_of(parameter)) for _, parameter in named_in(model)]
+
+    def loaded(self, before: list[tuple[torch.Tensor, int]]) -> None:
+        """It was."""
+        self._loaded = {k: known for k, known in self._loaded.items() if known[0]() is not None}
+        for parameter, version in dict(zip(map(_id_of, before), before, strict=True)).values():
+            more = version_of(parameter) - version
+            if more > 0:
+                known = self._loaded.get(id(parameter))
+                self._loaded[id(parameter)] = (
+                    weakref.ref(parameter),
+                    more + (known[1] if known is not None else 0),
+                )
+
+    def version_of(self, parameter: torch.Tensor) -> int:
+        """How often it was written to, but by loading."""
+        known = self._loaded.get(id(parameter))
+        is_it = known is not None and known[0]() is parameter
+        return version_of(parameter) - (known[1] if known is not None and is_it else 0)
 
     def find(self, values: Iterable[Any]) -> Taken | None:
         """The state that one of these is of."""
@@ -169,13 +286,18 @@ class TakenStates:
 states = TakenStates()
 
 
+def _id_of(known: tuple[torch.Tensor, int]) -> int:
+    return id(known[0])
+
+
 class Loading(NamedTuple):
     """A model that is about to be given weights."""
 
     model: weakref.ref[torch.nn.Module]
-    names: list[str]  # of its parameters that are
+    names: list[str]  # of its parameters that hold what was loaded, afterwards
     old: Taken | None  # its own memory, as it was taken so many steps before
     since: int
+    fact: str  # that is told of it
 
 
 class KeptWeights:
@@ -189,7 +311,11 @@ class KeptWeights:
         self._tensors = tensors
         self._watched = watched
         self._drivers = drivers
-        self._saved: list[Taken] = []
+        self._series: weakref.WeakKeyDictionary[torch.nn.Module, dict[Line | None, Series]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._used: list[Series] = []
+        self._is_told = False  # a live state that was loaded
         self._steps = -1  # of what follows
         # By ids of parameters: that they were loaded, with their versions then.
         self._loaded: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
@@ -202,42 +328,60 @@ class KeptWeights:
         """That were made."""
         return self.guard.hot.steps
 
+    def series_of(self, model: torch.nn.Module, line: Line | None) -> Series:
+        """What a line takes of a model."""
+        lines = self._series.setdefault(model, {})
+        return lines.setdefault(line, Series(line))
+
+    def holds_loaded(self, model: torch.nn.Module) -> bool:
+        """Whether parameters of a model were loaded after the last step."""
+        is_now = self._steps == self.steps
+        return is_now and any(id(parameter) in self._loaded for _, parameter in named_in(model))
+
     @boundary("weights kept")
     def loads(self, model: torch.nn.Module, given: Any) -> Loading | None:
         """`model.load_state_dict(given)` is called."""
         if not self.is_followed or self.steps == 0 or not isinstance(given, dict):
             return None
         named = [
-            (name, parameter, given[name])
-            for name, parameter in model.named_parameters(remove_duplicate=False)
-            if name in given
+            (name, parameter, given[name]) for name, parameter in named_in(model) if name in given
         ]
+        taken = states.find(value for _, _, value in named)
+        if not self._are_watched(parameter for _, parameter, _ in named):
+            self._use("live_state_given", taken, given)
+            return None
         if not all(_is_plain(each) for _, *both in named for each in both):
             return None
         named = [each for each in named if each[1].is_floating_point() and each[1].numel() > 0]
-        owners = self._watched.owners()
-        if not any(id(parameter) in owners for _, parameter, _ in named):
-            return None
-        names = [name for name, _, _ in named]
         if not all(_is_same(parameter, value) for _, parameter, value in named):
+            if taken is not None and taken.model() is not model:
+                self._use("live_state_given", taken, given)
+            names = [name for name, _, _ in named]
             self._compare(named)
-            return Loading(weakref.ref(model), names, None, 0)
-        taken = states.find(value for _, _, value in named) or states.last_of(model)
-        since = 0 if taken is None else self._since(taken)
-        return Loading(weakref.ref(model), [], taken, since) if since > 0 else None
+            return Loading(weakref.ref(model), names, None, 0, "")
+        if not named:
+            return None
+        if taken is None and not any(isinstance(value, torch.nn.Parameter) for *_, value in named):
+            taken = states.last_of(model)
+        intact = [name for name, parameter, _ in named if self._is_intact(parameter)]
+        fact, since = "", 0
+        if taken is not None and self._is_swapped(taken, [parameter for _, parameter, _ in named]):
+            fact, since = "live_state_swapped", self.steps - taken.steps_in(self)
+        elif taken is not None and (since := self._since(taken)) > 0:
+            fact = "live_state_loaded"
+        return Loading(weakref.ref(model), intact, taken, since, fact)
 
     @boundary("weights kept")
     def loaded(self, loading: Loading) -> None:
         """It was."""
-        if loading.old is not None:
-            self._forget()
-            self._tell("live_state_loaded", loading.old, loading.since)
-            return
+        if loading.old is not None and loading.fact:
+            self._tell(loading.fact, loading.old.line, loading.since)
+            self._is_told = True
         model = loading.model()
-        if model is None:
+        if model is None or not loading.names:
             return
         self._at_this_step()
-        parameters = dict(model.named_parameters(remove_duplicate=False))
+        parameters = dict(named_in(model))
         for name in loading.names:
             if name in parameters and not parameters[name].is_inference():
                 known = parameters[name]
@@ -245,7 +389,7 @@ class KeptWeights:
         trained = [
             id(parameter)
             for model, _ in self._watched.models()
-            for parameter in model.parameters()
+            for _, parameter in named_in(model)
             if parameter.requires_grad
         ]
         self._is_all = bool(trained) and self._loaded.keys() >= set(trained)
@@ -253,58 +397,103 @@ class KeptWeights:
     @boundary("weights kept")
     def saved(self, value: Any) -> None:
         """`torch.save` wrote `value`."""
-        if not self.is_followed or self.steps == 0 or not isinstance(value, dict):
+        if not self.is_followed or self.steps == 0 or not states.is_any:
             return
-        held = value.values() if len(value) <= _MOST_HELD else ()
-        for state in (value, *(each for each in held if isinstance(each, dict))):
+        for state in _dicts_in(value):
             taken = states.find(itertools.islice(state.values(), _LOOKED_AT))
-            # One that was taken before the training, and is saved each time, shows what there is.
-            if taken is None or taken.steps_in(self) == 0:
-                continue
-            since = self._since(taken)
-            if since > 0 and _is_of(taken.model(), state):
-                taken.saved[self.steps] = since
-                if taken not in self._saved:
-                    self._saved.append(taken)
+            self._use("live_state_saved", taken, state)
 
     def at_end(self) -> None:
         """Tells what is known at the end only."""
-        for taken in self._saved:
-            if len(taken.saved) == 1:
-                self._tell("live_state_saved", taken, *taken.saved.values())
+        kept = ((series.line, series.kept()) for series in self._used)
+        for line, use in kept if not self._is_told else ():
+            if use is not None:
+                self._tell(use[0], line, use[1])
+                break
         is_now = self._steps == self.steps and self._is_all
-        if is_now and all(_is_as_loaded(*known) for known in self._loaded.values()):
-            differ = [bool(each) for each in self._differs.values()]
-            if any(differ) or not differ:
-                self._tensors.tell("weights_put_back", 1, always=True)
+        is_now = is_now and all(_is_as_loaded(*known) for known in self._loaded.values())
+        if is_now and any(bool(each) for each in self._differs.values()):
+            self._tensors.tell("weights_put_back", 1, always=True)
 
     def clear(self) -> None:
         """Drops everything."""
-        self._saved.clear()
+        self._used.clear()
+        self._series.clear()
         self._forget()
 
-    def _tell(self, fact: str, taken: Taken, since: int) -> None:
+    def _tell(self, fact: str, line: Line | None, since: int) -> None:
         place = ""
-        if taken.line is not None:
-            sources.put("weights_taken", taken.line)
-            place = f"/{os.path.basename(taken.line.file)}:{taken.line.number}"
+        if line is not None:
+            sources.put("weights_taken", line)
+            place = f"/{os.path.basename(line.file)}:{line.number}"
         guarded("description", self._drivers.describe_again)
         self._tensors.tell(f"{fact}{place}", since, always=True)
 
-    def _since(self, taken: Taken) -> int:
-        """How many steps ago a state was taken; 0 also where they did not change the weights."""
-        since = self.steps - taken.steps_in(self)
-        return since if since > 0 and (taken.was_written_to() or self._is_fused(taken)) else 0
+    def _are_watched(self, parameters: Iterable[torch.Tensor]) -> bool:
+        """Whether some are of a watched model."""
+        owners = self._watched.owners()
+        return any(id(parameter) in owners for parameter in parameters)
 
-    def _is_fused(self, taken: Taken) -> bool:
-        """Whether the optimizer that drives steps these weights, where no version tells of it."""
-        model = taken.model()
-        optimizer = None if self._drivers.driver is None else self._drivers.driver()
-        if model is None or optimizer is None:
+    def _use(self, fact: str, taken: Taken | None, state: dict[str, Any]) -> None:
+        """A state is saved, or given to another model, which changes no weights of its own."""
+        model = None if taken is None else taken.model()
+        if taken is None or taken.series is None or model is None:
+            return
+        if not self._are_watched(parameter for _, parameter in named_in(model)):
+            return
+        if _is_of(model, state):
+            # One that was taken before the training shows what there is.
+            since = self._since(taken) if taken.steps_in(self) > 0 else 0
+            taken.series.used(fact, self.steps, since)
+            if taken.series not in self._used:
+                self._used.append(taken.series)
+
+    def _since(self, taken: Taken) -> int:
+        """How many steps ago a state was taken.
+
+        0 also where they did not change the weights, and where something else may have.
+        """
+        since = self.steps - taken.steps_in(self)
+        if since <= 0:
+            return 0
+        written = taken.written()
+        groups: dict[int, list[tuple[torch.optim.Optimizer, dict[str, Any]]]] = {}
+        for optimizer in self._watched.optimizers():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    groups.setdefault(id(parameter), []).append((optimizer, group))
+        is_stepped = any(times != 0 for _, times in written) or any(
+            parameter.requires_grad and (group.get("fused") or _is_foreign(optimizer))
+            for parameter, _ in written
+            for optimizer, group in groups.get(id(parameter), ())
+        )
+        for parameter, times in written:
+            known = [_writes(*each) for each in groups.get(id(parameter), ())]
+            each_writes = [most for most in known if most is not None]
+            if known and len(each_writes) == len(known):
+                is_explained = 0 <= times <= max(each_writes) * since
+            else:
+                is_explained = times == 0 or (since >= _FEW_STEPS and times % since == 0)
+            if not is_explained or (times != 0 and not parameter.requires_grad):
+                return 0
+        return since if is_stepped else 0
+
+    def _is_intact(self, parameter: torch.Tensor) -> bool:
+        """Whether it holds what was loaded after the last step."""
+        known = self._loaded.get(id(parameter))
+        return known is not None and self._steps == self.steps and _is_as_loaded(*known)
+
+    def _is_swapped(self, taken: Taken, parameters: list[torch.nn.Parameter]) -> bool:
+        """Whether a live state is to bring back what other weights were loaded over.
+
+        Where some were, a device is waited for.
+        """
+        if not taken.is_trained and taken.steps_in(self) == self.steps:
             return False
-        groups = (group for group in optimizer.param_groups if group.get("fused"))
-        stepped = {id(parameter) for group in groups for parameter in group["params"]}
-        return any(id(parameter) in stepped for parameter in model.parameters())
+        loaded = [each for each in parameters if id(each) in self._loaded]
+        if not loaded or not all(map(self._is_intact, loaded)):
+            return False
+        return any(bool(self._differs.get(id(parameter), False)) for parameter in loaded)
 
     def _forget(self) -> None:
         self._loaded.clear()
@@ -325,15 +514,32 @@ class KeptWeights:
         """
         self._at_this_step()
         trained = [each for each in named if each[1].requires_grad]
-        trained.sort(key=lambda each: each[1].numel())
-        for _, parameter, value in trained[:_COMPARED]:
-            if parameter.numel() > _MOST_VALUES or parameter.shape != value.shape:
-                continue
-            with own_operations():
+        # What was loaded before is not what the step has left.
+        fresh = [each for each in trained if id(each[1]) not in self._loaded]
+        # Those without a gradient may be used by nothing.
+        fresh.sort(key=lambda each: (each[1].grad is None, each[1].numel()))
+        with own_operations():
+            for _, parameter, _ in fresh[:_COMPARED]:
                 if id(parameter) not in self._trained:
-                    self._trained[id(parameter)] = parameter.detach().clone()
-                before = self._trained[id(parameter)]
-                self._differs[id(parameter)] = (before != value.detach().to(before)).any()
+                    self._trained[id(parameter)] = _first_values(parameter.detach()).clone()
+            for _, parameter, value in trained:
+                before = self._trained.get(id(parameter))
+                if before is not None and parameter.shape == value.shape:
+                    self._differs[id(parameter)] = _differ(before, value)
+
+
+def _dicts_in(value: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:
+    """What is saved, and what it holds."""
+    if isinstance(value, dict):
+        yield value
+        held = list(value.values()) if len(value) <= _MOST_HELD else []
+    elif isinstance(value, (list, tuple)):
+        held = list(value[:_MOST_HELD])
+    else:
+        return
+    if depth > 0:
+        for each in held:
+            yield from _dicts_in(each, depth - 1)
 
 
 def _is_as_loaded(parameter: weakref.ref[torch.Tensor], version: int) -> bool:
@@ -346,11 +552,7 @@ def _is_of(model: torch.nn.Module | None, state: dict[str, Any]) -> bool:
     """Whether all parameters of a model that are in a state are its own memory."""
     if model is None:
         return False
-    named = [
-        (parameter, state[name])
-        for name, parameter in model.named_parameters(remove_duplicate=False)
-        if name in state
-    ]
+    named = [(parameter, state[name]) for name, parameter in named_in(model) if name in state]
     return bool(named) and all(
         _is_plain(parameter) and _is_plain(value) and _is_same(parameter, value)
         for parameter, value in named
@@ -365,7 +567,10 @@ def listening_taken(heard: Heard, original: Any) -> Callable[..., Any]:
         self: Any, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
         state = original(self, *args, destination=destination, prefix=prefix, keep_vars=keep_vars)
-        if destination is None and not args and not _is_compiling():
+        is_part = destination is not None or bool(args and args[0] is not None)
+        # Those who ask for the parameters themselves know what they have.
+        is_live = keep_vars or (len(args) > 2 and bool(args[2]))
+        if not (is_part or is_live or _is_compiling()):
             guarded("weights kept", states.took, self, state, heard())
         return state
 
@@ -377,12 +582,18 @@ def listening_loaded(heard: Heard, original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def load_state_dict(*args: Any, **kwargs: Any) -> Any:
-        kept = heard()
-        if kept is None or not args or not isinstance(args[0], torch.nn.Module):
+        is_model = bool(args) and isinstance(args[0], torch.nn.Module) and not _is_compiling()
+        if not is_model or not (states.is_any or heard() is not None):
             return original(*args, **kwargs)
-        loading = kept.loads(args[0], args[1] if len(args) > 1 else kwargs.get("state_dict"))
+        kept = heard()
+        loading = None
+        if kept is not None:
+            loading = kept.loads(args[0], args[1] if len(args) > 1 else kwargs.get("state_dict"))
+        before = guarded("weights kept", states.loads, args[0]) if states.is_any else None
         result = original(*args, **kwargs)
-        if loading is not None:
+        if before is not None:
+            guarded("weights kept", states.loaded, before)
+        if kept is not None and loading is not None:
             kept.loaded(loading)
         return result
 

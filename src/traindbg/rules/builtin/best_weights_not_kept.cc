@@ -18,16 +18,21 @@ const model::RuleInfo kBestWeightsNotKept = {
     .name = "best_weights_not_kept",
     .title = "Best weights not kept",
     .summary =
-        "Weights that were kept to go back to are loaded, or saved, and are those of the last step: "
-        "state_dict() was not copied.",
+        "Weights that were kept to go back to are loaded, or saved, and are what the model holds "
+        "anyway: state_dict() was not copied.",
     .when =
         "load_state_dict() of a model that is trained is given tensors that are, parameter by parameter, "
         "the model's own memory, and state_dict() returned them (or the last state of the model before "
-        "them) one optimizer step or more earlier, since when the weights have changed. Or torch.save() is "
-        "given such a state, alone or in a dict, that was taken after the training's first step; told at "
-        "the "
-        "end, if it was saved after one step only. Dicts that are made of the same tensors (dict(state), "
-        "{k: v.cpu() ...} on a CPU) are known, too. No value is compared.",
+        "them) one optimizer step or more earlier, since when the weights have changed; or since when other "
+        "weights were loaded into the model, which are still in it. Or torch.save(), or load_state_dict() of "
+        "another model, is given such a state. That is told at the end, and only where the line that took it "
+        "had taken several of the model after the training's first step, then none for at least twice as "
+        "long as between two of them, and its states are used after one step only: so an early stopping "
+        "keeps its best. Dicts that are made of the same tensors (dict(state), {k: v.cpu() ...} on a CPU) "
+        "are known, too. Steps count only where what PyTorch's optimizers do explains how often the "
+        "parameters were written to (of others: where it is none, or a multiple of four steps or more). "
+        "Values are compared "
+        "only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
         "loaded as the best weights is what the model has anyway, the last ones, and nothing fails. Early "
@@ -38,12 +43,14 @@ const model::RuleInfo kBestWeightsNotKept = {
         "model.state_dict().items()}; or write them to a file when they are the best.",
     .healthy =
         "A state that was copied, or is loaded and saved before the next step; weights of another model, as "
-        "of a teacher or a target network; a state that is taken before the training begins and saved again "
-        "and "
-        "again, to show the weights of the day; a model that is not trained.",
+        "of a teacher, or a target network that is given the weights of the day again and again; a state "
+        "that is taken once, or in each epoch, and saved later, to show the weights of the day; a state "
+        "whose tensors are written to, which writes to the model, before it is loaded; a model that is not "
+        "trained.",
     .cost =
         "Nothing at ordinary steps: calls that take, load and save weights are listened to, and weak "
-        "references to four tensors of each state are kept.",
+        "references to four tensors of each state are kept. Where other weights than the model's are loaded "
+        "after a step, up to 65,536 values of eight parameters are copied, to compare.",
     .original = "",
     .source =
         "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a "
@@ -62,9 +69,17 @@ class BestWeightsNotKept final : public Rule {
             ++loaded_;
             fire_loaded(*loaded, step.step(), sink);
         }
+        if (const std::optional<LoopFact> swapped = loop_fact(step, "live_state_swapped")) {
+            ++swapped_;
+            fire_swapped(*swapped, step.step(), sink);
+        }
         // A state that was loaded, too, is told of already.
-        const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved");
-        if (saved && loaded_ == 0) fire_saved(*saved, sink);
+        if (loaded_ + swapped_ > 0) return;
+        if (const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved")) {
+            fire_saved(*saved, sink);
+        } else if (const std::optional<LoopFact> given = loop_fact(step, "live_state_given")) {
+            fire_given(*given, sink);
+        }
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -83,6 +98,28 @@ class BestWeightsNotKept final : public Rule {
             now, since, form(told.value, "step", "steps"), taken, in_line(told), now);
         if (loaded_ > 1) message += base::format(" That was so {} times.", loaded_);
         fire("loaded", std::move(message), told, sink);
+    }
+    // A state whose weights nobody has stepped since: `told.value` may be 0.
+    void fire_swapped(const LoopFact& told, model::StepIndex now, FindingSink& sink) const {
+        const std::string earlier =
+            told.value > 0 ? base::format(" {:.0f} {} earlier", told.value, form(told.value, "step", "steps"))
+                           : std::string();
+        std::string message = base::format(
+            "load_state_dict() after step {} was given what state_dict() had returned{}{} before other "
+            "weights were loaded. Those tensors are the model's own memory, which the other weights have "
+            "overwritten: loading them changes nothing, and the model stays with the other weights.",
+            now, earlier, in_line(told));
+        if (swapped_ > 1) message += base::format(" That was so {} times.", swapped_);
+        fire("swapped", std::move(message), told, sink);
+    }
+    static void fire_given(const LoopFact& told, FindingSink& sink) {
+        fire("given",
+             base::format("load_state_dict() of another model was given what state_dict() returned {:.0f} {} "
+                          "earlier{}. Those tensors are the memory of the model that is trained: what the "
+                          "other one got are not the weights of that time, but those of when they were "
+                          "loaded.",
+                          told.value, form(told.value, "step", "steps"), in_line(told)),
+             told, sink);
     }
     static void fire_saved(const LoopFact& told, FindingSink& sink) {
         fire("saved",
@@ -109,7 +146,7 @@ class BestWeightsNotKept final : public Rule {
         return told.place.empty() ? std::string() : base::format(" ({})", told.place);
     }
 
-    std::uint64_t judged_ = 0, loaded_ = 0;
+    std::uint64_t judged_ = 0, loaded_ = 0, swapped_ = 0;
 };
 
 std::vector<model::Requirement> best_weights_not_kept_needs(const Parameters&) {

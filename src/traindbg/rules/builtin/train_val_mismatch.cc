@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -40,7 +44,9 @@ const model::RuleInfo kTrainValMismatch = {
         "known; else a note (info). Also a warning if the training's first five batches were like the first "
         "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
         "the last "
-        "five, of fifteen and more, differs from those by as much: its inputs have drifted away. "
+        "five, of fifteen and more, differs from those by as much: its inputs have drifted away; not of "
+        "inputs "
+        "that others compute which are trained. "
         "destructive_augmentation (warning): the training's inputs are other ones "
         "each time, but for those of which nothing is left, spread more than `noise` times as wide as the "
         "evaluation's or hold exact zeros in a "
@@ -132,6 +138,7 @@ class TrainValMismatch final : public Rule {
                 input.first_stds.add(sample.statistics.std);
             }
             if (!is_evaluation) {
+                input.is_data = is_data(info, step);
                 input.most_values = std::max(input.most_values, sample.statistics.count);
                 input.values_of_row = values_of_row(info);
                 input.means.add(sample.statistics.mean);
@@ -179,6 +186,7 @@ class TrainValMismatch final : public Rule {
         Recent means{64}, stds{64}, zeros{64};             // of training batches
         std::uint64_t most_values = 0, values_of_row = 0;  // of training batches
         bool has_drifted = false;
+        bool is_data = false;           // of the only model, and not computed by others that are trained
         bool is_blank_or_whole = true;  // each sample of them, as their zeros tell
         std::string firing;
     };
@@ -251,6 +259,14 @@ class TrainValMismatch final : public Rule {
         finding.plots = {{base::format("loop/given_zeros/{}", inside_.layer), "value"}};
         sink.fire(std::move(finding));
     }
+    // "input/0" is, "input/head.0" need not be.
+    [[nodiscard]] bool is_data(const model::TensorInfo& info, const model::StepView& step) {
+        for (const LoopFact& fact : loop_facts(step, "input_is_computed"))
+            computed_.insert("input/" + std::string(fact.place));
+        const std::string_view number = std::string_view(info.name).substr(info.name.find('/') + 1);
+        return number.find_first_not_of("0123456789") == std::string_view::npos &&
+               !computed_.contains(info.name);
+    }
     static std::uint64_t values_of_row(const model::TensorInfo& info) {
         std::uint64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i)
@@ -322,6 +338,7 @@ class TrainValMismatch final : public Rule {
     // batch: something works on its own result each time that the data is read. So it may for the evaluation.
     [[nodiscard]] bool has_drifted(const Input& input) const {
         const model::Statistics& first = input.first.all;
+        if (!input.is_data) return false;
         const model::Statistics& theirs = input.first_evaluated;
         if (input.training.batches < kFewestBatches || theirs.count < kFewestValues || !(first.std > 0) ||
             !(theirs.std > 0))
@@ -486,6 +503,7 @@ class TrainValMismatch final : public Rule {
     Inside inside_;
     double evaluated_again_ = 0, rows_evaluated_ = 0;  // rows of the largest evaluation without a loss
     bool are_others_ = false;                          // the training's rows, each time
+    std::set<std::string> computed_;                   // inputs, of what is trained
     Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
