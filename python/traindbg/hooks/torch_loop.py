@@ -242,6 +242,7 @@ class LoopObserver:
         self.slopes.forget()
         self.given_in_evaluation.forget()
         self._left_out.forget()
+        self.modes.forget()
         self._graphs = 0
         self._compares_directions = self._is_of_compared = False
 

@@ -80,6 +80,10 @@ class Modes:
         self._models = models
         self._norms_were_fresh: bool | None = None
 
+    def forget(self) -> None:
+        """Another training begins: norms that were trained before bring their statistics along."""
+        self._norms_were_fresh = None
+
     def _tell_dropout(self) -> None:
         """Tells the strongest dropout that acts."""
         strongest, place = _STRONG_DROPOUT, ""
