@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "samples_mixed"
 ACCEPT = ()
-PLACE = ("score", "head", "input*")
+PLACE = ("score", "head", "input*", "")
 SILENT = True
 EXACT = True
 EARLY = True

@@ -11,7 +11,7 @@ from torch import nn
 
 KIND = "samples_mixed"
 ACCEPT = ()
-PLACE = ("gru", "input*")
+PLACE = ("gru", "input*", "")
 SILENT = False
 EXACT = True
 EARLY = True
