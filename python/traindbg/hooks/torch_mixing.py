@@ -449,8 +449,9 @@ class MixingObserver:
         """A forward pass of the training begins; of a step it may be one of several."""
         is_wanted = self._looks < _FEWEST_LOOKS or (self._shown > 0 and self._looks < _MOST_LOOKS)
         self.is_open = is_due and is_wanted
-        for way in self._ways:
-            way.begin()
+        if self.is_open:
+            for way in self._ways:
+                way.begin()
 
     def input_given(self, number: int, tensor: torch.Tensor) -> None:
         """The model is given an input."""

@@ -70,6 +70,7 @@ from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_standby import listening_switch, listening_train
 from traindbg.hooks.torch_sums import per_target
 from traindbg.hooks.torch_weights_kept import (
+    KeptWeights,
     listening_loaded,
     listening_save,
     listening_taken,
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     from traindbg._core import HotPath
     from traindbg.hooks.torch_corrections import Corrections
     from traindbg.hooks.torch_threads import Threads
-    from traindbg.hooks.torch_weights_kept import KeptWeights
 
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -819,9 +819,8 @@ def _steps_made() -> int | None:
 
 def _kept_weights() -> KeptWeights | None:
     """Of the training that is listened to; who searches for one by hand has none."""
-    if state.hot is None or state.listener is None or _is_compiling():
-        return None
-    return state.listener.weights
+    kept = None if _is_compiling() else getattr(state.listener, "weights", None)
+    return kept if isinstance(kept, KeptWeights) else None
 
 
 def _listening_load_of_model(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -82,13 +82,15 @@ def _settings(groups: Any) -> Settings | None:
     return tuple(found)
 
 
-def _states_in(value: Any, depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-    """States of optimizers in what was loaded."""
+def _is_state(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("state"), dict) and "param_groups" in value
+
+
+def dicts_in(value: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:
+    """A checkpoint and what it holds, but for what states of optimizers hold."""
     if isinstance(value, dict):
-        if isinstance(value.get("state"), dict) and "param_groups" in value:
-            yield value
-            return
-        held = list(value.values()) if len(value) <= _MOST_HELD else []
+        yield value
+        held = list(value.values()) if len(value) <= _MOST_HELD and not _is_state(value) else []
     elif isinstance(value, (list, tuple)):
         held = list(value[:_MOST_HELD])
     else:
@@ -96,7 +98,12 @@ def _states_in(value: Any, depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
     if depth > 0:
         for item in held:
             if isinstance(item, (dict, list, tuple)):
-                yield from _states_in(item, depth - 1)
+                yield from dicts_in(item, depth - 1)
+
+
+def _states_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """States of optimizers in what was loaded."""
+    return filter(_is_state, dicts_in(value))
 
 
 def _has_stepped(state: Any) -> bool:

@@ -34,11 +34,11 @@ import torch
 
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
-from traindbg.hooks.torch_resume import named_in, version_of
+from traindbg.hooks.torch_resume import dicts_in, named_in, version_of
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from traindbg.hooks.torch_drivers import Drivers
     from traindbg.hooks.torch_guard import Guard
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 256  # tensors of states that were taken
 _AT_ENDS = 2  # of a state's tensors, the first and the last ones are known again
 _LOOKED_AT = 8  # of the first values of a dict that is saved
-_MOST_HELD = 200  # things in a dict that is saved
-_DEPTH = 3  # of dicts, lists and tuples in what is saved
 _COMPARED = 8  # parameters of a model
 _MOST_VALUES = 1 << 16  # of such a one: the first ones
 _MOST_VERSIONS = 48  # of a state that are remembered
@@ -399,7 +397,7 @@ class KeptWeights:
         """`torch.save` wrote `value`."""
         if not self.is_followed or self.steps == 0 or not states.is_any:
             return
-        for state in _dicts_in(value):
+        for state in dicts_in(value):
             taken = states.find(itertools.islice(state.values(), _LOOKED_AT))
             self._use("live_state_saved", taken, state)
 
@@ -526,20 +524,6 @@ class KeptWeights:
                 before = self._trained.get(id(parameter))
                 if before is not None and parameter.shape == value.shape:
                     self._differs[id(parameter)] = _differ(before, value)
-
-
-def _dicts_in(value: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:
-    """What is saved, and what it holds."""
-    if isinstance(value, dict):
-        yield value
-        held = list(value.values()) if len(value) <= _MOST_HELD else []
-    elif isinstance(value, (list, tuple)):
-        held = list(value[:_MOST_HELD])
-    else:
-        return
-    if depth > 0:
-        for each in held:
-            yield from _dicts_in(each, depth - 1)
 
 
 def _is_as_loaded(parameter: weakref.ref[torch.Tensor], version: int) -> bool:

@@ -137,7 +137,7 @@ class SamplesMixed final : public Rule {
         const std::string where = told.place.empty() ? "the model" : finding.layer;
         const std::string line = told.value > 0 ? base::format("line {:.0f}", told.value) : std::string();
         if (way.fact == "samples_cut_before")
-            finding.message = base::format("{}{} {}.", line.empty() ? "" : "In ", line, way.does);
+            finding.message = base::format("{}{}.", line.empty() ? "Here " : "In " + line + " ", way.does);
         else
             finding.message =
                 base::format("In {}{} {}.", where, line.empty() ? "" : " (" + line + ")", way.does);
