@@ -42,8 +42,14 @@ test: ## set up, then run all tests and checks
 	@tools/run_tests.sh
 
 .PHONY: setup
-setup: ## install what building and testing need (apt, .venv)
+setup: setup-system setup-python ## install what building and testing need (apt, .venv)
+
+.PHONY: setup-system
+setup-system:
 	@tools/setup_system.sh test
+
+.PHONY: setup-python
+setup-python:
 	@tools/setup_python.sh test
 
 .PHONY: setup-demo
@@ -62,12 +68,16 @@ install: ## build the wheel and install it into .venv
 
 # Built with the wheel's own flags, so that ccache has most of `install` done afterwards. Warnings are
 # errors in the other builds.
-.PHONY: test-cpp
-test-cpp: ## C++ tests, of the code as it is shipped
-	@mkdir -p $(RESULTS)
+.PHONY: build-shipped
+build-shipped:
+	@mkdir -p build
 	@cmake --preset release -B build/shipped -DTRAINDBG_TESTS=ON -DTRAINDBG_WERROR=OFF >build/shipped-configure.log 2>&1 \
 	    || { cat build/shipped-configure.log; exit 1; }
 	@cmake --build build/shipped -j $(JOBS)
+
+.PHONY: test-cpp
+test-cpp: build-shipped ## C++ tests, of the code as it is shipped
+	@mkdir -p $(RESULTS)
 	@$(PYTHON) tools/run_cpp_tests.py build/shipped --jobs $(JOBS) --report $(RESULTS)/cpp.xml
 
 # One thread each: as many processes as cores, whose threads would wait for each other.

@@ -6,21 +6,20 @@
 #   tools/run_tests.sh lint build   these only, one after the other
 #
 # Each phase is a target of the Makefile, so that a failing one can be run alone. Of all phases those that
-# only compile and look at code run beside the tests of Python and of whole trainings, which wait for much,
-# with the lowest priority; what they print comes when they are over. A phase that takes longer
-# than PHASE_SECONDS (default: 2700; those beside others have no such limit) is ended and has failed; so is
-# what is left after ALL_SECONDS, where that is set.
+# only compile and look at code run beside others, which wait for much, with the lowest priority; what they
+# print comes when they are over. A phase that takes longer than PHASE_SECONDS (default: 2700; those beside
+# others have no such limit) is ended and has failed; so is what is left after ALL_SECONDS, where that is set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-phases=(setup check-layers lint-cpp test-cpp install lint-python lint-web check-docs test-python
-    test-e2e test-original asan tsan fuzz)
-beside=(build-asan build-tsan build-fuzz check-headers tidy-some)
-begin_beside=test-python # before this phase
-end_beside=asan          # they are over before this one
+phases=(setup-system setup-python check-layers lint-cpp test-cpp install lint-python lint-web check-docs
+    test-python test-e2e test-original asan tsan fuzz)
+# Beside others: before which phase they begin, before which they have to be over, and themselves.
+lanes=("setup-python test-cpp build-shipped"
+    "test-python asan build-asan build-tsan build-fuzz check-headers tidy-some")
 if [ $# -gt 0 ]; then
     phases=("$@")
-    beside=()
+    lanes=()
 fi
 results=build/results
 rm -rf "$results"
@@ -29,6 +28,8 @@ mkdir -p "$results"
 # `timeout` has a process group of its own, which Ctrl-C does not reach: it hands the signal on.
 child=
 lane=
+beside=()
+end_beside=
 on_signal() {
     [ -z "$child" ] || kill -TERM "$child"
     [ -z "$lane" ] || kill -TERM "$lane"
@@ -67,7 +68,7 @@ run_phase() {
 run_beside() {
     trap '[ -z "$child" ] || { kill -TERM "$child"; wait "$child"; }; exit 130' INT TERM HUP
     local phase PHASE_SECONDS=1000000
-    for phase in "${beside[@]}"; do
+    for phase in "$@"; do
         run_phase "$phase" nice -n 19 >"$results/beside-$phase.log" 2>&1
         echo "$phase $took $state" >>"$results/beside.txt"
     done
@@ -77,6 +78,20 @@ note() {
     names+=("$1")
     seconds+=("$2")
     states+=("$3")
+}
+
+# begin_beside PHASE: begins what is to run beside it and those that follow.
+begin_beside() {
+    local line words
+    for line in "${lanes[@]}"; do
+        read -ra words <<<"$line"
+        [ "${words[0]}" = "$1" ] || continue
+        end_beside=${words[1]}
+        beside=("${words[@]:2}")
+        : >"$results/beside.txt"
+        run_beside "${beside[@]}" &
+        lane=$!
+    done
 }
 
 join_beside() {
@@ -95,17 +110,14 @@ join_beside() {
 }
 
 for phase in "${phases[@]}"; do
-    if [ "${#beside[@]}" -gt 0 ] && [ "$phase" = "$begin_beside" ]; then
-        : >"$results/beside.txt"
-        run_beside &
-        lane=$!
-    fi
     [ "$phase" != "$end_beside" ] || join_beside
+    begin_beside "$phase"
     printf '\n==== %s (after %d s)\n' "$phase" $((SECONDS - started))
     run_phase "$phase"
     note "$phase" "$took" "$state"
-    if [ "$state" = FAILED ] && [ "$phase" = setup ]; then
+    if [ "$state" = FAILED ] && [[ "$phase" = setup* ]]; then
         printf '\nsetup failed; nothing else can work without it.\n'
+        [ -z "$lane" ] || kill -TERM "$lane"
         break
     fi
 done

@@ -3,6 +3,7 @@
 `Server.run` is `trainings.run_training` but for that: `traindbg run` starts forked_client.py in the
 place of the script, and that has a child of the server run the script, with its arguments,
 environment, folder and output. It is for tests of what is found, and takes a tenth of the time.
+Ranks that the script spawns by torch.multiprocessing are forked, too.
 What a training's process itself does (its start, signals, children, other threads, its end) is to
 be tested with `run_training`.
 
@@ -11,6 +12,8 @@ As a program it is the server: `python forked.py SOCKET`. It ends when its stand
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import json
 import os
@@ -19,8 +22,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from trainings import Outcome
@@ -81,6 +86,14 @@ class Server:
             self._fail()
         return outcome
 
+    def plain(
+        self, script: Path, *arguments: object, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same training without traindbg."""
+        from trainings import run_plain
+
+        return run_plain(script, *arguments, python=self.python(), **extra)
+
     def _fail(self) -> None:
         code = self._process.wait(timeout=SECONDS)
         raise RuntimeError(f"forked.py ended with {code}:\n{self._log.read_text()[-4000:]}")
@@ -96,58 +109,78 @@ class Request(NamedTuple):
     environment: dict[str, str]
 
 
+class Child(NamedTuple):
+    """A training that runs, and who waits for its end."""
+
+    pid: int
+    connection: socket.socket
+    seconds: float
+    until: float  # of time.monotonic()
+
+
 def serve(path: str) -> Request | None:
     """Forks a child for each training that is asked for. None: nobody will ask any more.
 
     Returns its request in each of the children, which ends by itself.
     """
+    children: dict[int, Child] = {}  # by a descriptor that is ready when it has ended
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen()
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listener, sys.stdin], [], [])
-            if sys.stdin in ready:
+            waiting = [child.connection for child in children.values()]
+            left = [child.until - time.monotonic() for child in children.values()]
+            timeout = max(0.0, min(left)) if left else None
+            ready, _, _ = select.select([listener, sys.stdin, *children, *waiting], [], [], timeout)
+            over = sys.stdin in ready
+            for descriptor, child in list(children.items()):
+                late = time.monotonic() >= child.until
+                if over or late or descriptor in ready or child.connection in ready:
+                    del children[descriptor]
+                    finish(child, descriptor, is_late=late and descriptor not in ready)
+            if over:
                 return None
+            if listener not in ready:
+                continue
             connection, _ = listener.accept()
-            with connection:
-                text, output, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
-                if len(output) != 3:  # it has gone
-                    continue
-                request = Request(**json.loads(text))
-                child = os.fork()
-                if child == 0:
-                    for number, descriptor in enumerate(output):
-                        os.dup2(descriptor, number)
-                        os.close(descriptor)
-                    os.setpgid(0, 0)
-                    return request
-                for descriptor in output:
+            text, output, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+            if len(output) != 3:  # it has gone
+                connection.close()
+                continue
+            request = Request(**json.loads(text))
+            pid = os.fork()
+            if pid == 0:
+                for descriptor, child in children.items():
                     os.close(descriptor)
-                answer = end_of(child, connection, request.seconds)
-                try:
-                    connection.send(json.dumps(answer).encode())
-                except BrokenPipeError:
-                    continue  # it has gone
+                    child.connection.close()
+                connection.close()
+                for number, descriptor in enumerate(output):
+                    os.dup2(descriptor, number)
+                    os.close(descriptor)
+                os.setpgid(0, 0)
+                return request
+            for descriptor in output:
+                os.close(descriptor)
+            until = time.monotonic() + request.seconds
+            children[os.pidfd_open(pid)] = Child(pid, connection, request.seconds, until)
 
 
-def end_of(child: int, connection: socket.socket, seconds: float) -> tuple[int, str]:
-    """The status of a child when it has ended, and why if we ended it.
-
-    That is where it hangs, and where nobody waits for it any more.
-    """
-    descriptor = os.pidfd_open(child)
-    try:
-        ready, _, _ = select.select([descriptor, connection, sys.stdin], [], [], seconds)
-    finally:
-        os.close(descriptor)
-    why = "" if ready else f"the training took longer than {seconds} s and was ended"
-    for kill in (os.killpg, os.kill):  # its group, which it has made, with what it started
+def finish(child: Child, descriptor: int, *, is_late: bool) -> None:
+    """Ends a child, if it has not ended, with what it started; tells its status, and why we did."""
+    os.close(descriptor)
+    for kill in (os.killpg, os.kill):  # its group, which it has made
         try:
-            kill(child, signal.SIGKILL)
+            kill(child.pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    return os.waitpid(child, 0)[1], why
+    why = f"the training took longer than {child.seconds} s and was ended" if is_late else ""
+    answer = os.waitpid(child.pid, 0)[1], why
+    with child.connection:
+        try:
+            child.connection.send(json.dumps(answer).encode())
+        except BrokenPipeError:
+            return  # who asked has gone
 
 
 def main() -> None:
@@ -169,7 +202,27 @@ def main() -> None:
     os.chdir(request.folder)
     torch.default_generator.seed()
     numpy.random.seed()
-    recording.run_script(Path(request.script), [request.arguments])
+    multiprocessing = torch.multiprocessing
+    multiprocessing.spawn = functools.partial(multiprocessing.start_processes, start_method="fork")
+    code = 0
+    try:
+        recording.run_script(Path(request.script), [request.arguments])
+    except SystemExit as error:
+        if not isinstance(error.code, int | None):
+            raise
+        code = error.code or 0
+    end(code)
+
+
+def end(code: int) -> NoReturn:
+    """The end of an interpreter that does not take its modules apart, which takes half a second."""
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.current_thread():
+            thread.join()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

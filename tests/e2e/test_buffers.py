@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import PROGRAM, SECONDS, clean_environment
 
 TRAINING = """
@@ -41,10 +41,10 @@ def traindbg(*arguments: str, directory: Path) -> str:
     return done.stdout
 
 
-def test_an_unchanged_scripts_buffers_are_shown(tmp_path: Path) -> None:
+def test_an_unchanged_scripts_buffers_are_shown(tmp_path: Path, forked: Server) -> None:
     script = tmp_path / "train.py"
     script.write_text(TRAINING)
-    command = ("--", sys.executable, str(script))
+    command = ("--", *forked.python(), str(script))
     options = ("--run-dir", "run", "--rules", "non_finite", "--collect", "buffers", "--every", "5")
 
     def ask(*arguments: str) -> str:

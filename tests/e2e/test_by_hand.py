@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trainings import run_plain, run_training
+from forked import Server
 
 SCRIPT = """
 import sys
@@ -46,29 +46,31 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_healthy_loop_is_recorded_without_a_finding_and_is_the_same(tmp_path, script) -> None:
-    outcome = run_training(tmp_path / "runs", script, "healthy")
+def test_a_healthy_loop_is_recorded_without_a_finding_and_is_the_same(
+    tmp_path, script, forked: Server
+) -> None:
+    outcome = forked.run(tmp_path / "runs", script, "healthy")
     assert outcome.code == 0, outcome.stderr
     assert outcome.steps() == 192
     assert outcome.verdict["findings"] == []
-    assert outcome.stdout == run_plain(script, "healthy").stdout
+    assert outcome.stdout == forked.plain(script, "healthy").stdout
 
 
-def test_gradients_that_are_never_cleared_are_found(tmp_path, script) -> None:
-    outcome = run_training(tmp_path / "runs", script, "not cleared")
+def test_gradients_that_are_never_cleared_are_found(tmp_path, script, forked: Server) -> None:
+    outcome = forked.run(tmp_path / "runs", script, "not cleared")
     assert "gradients_not_cleared" in outcome.rules_fired("error")
 
 
-def test_a_loop_that_is_to_stop_stops_after_an_update(tmp_path, script) -> None:
+def test_a_loop_that_is_to_stop_stops_after_an_update(tmp_path, script, forked: Server) -> None:
     options = ("--rules", "non_finite", "--on-finding", "stop")
-    outcome = run_training(tmp_path / "runs", script, "rate", options=options)
+    outcome = forked.run(tmp_path / "runs", script, "rate", options=options)
     assert outcome.code == 90, outcome.stderr
     assert outcome.rules_fired("error") == {"non_finite"}
     assert outcome.steps() < 192
 
 
-def test_a_loop_that_updates_nothing_is_no_training(tmp_path, script) -> None:
-    outcome = run_training(tmp_path / "runs", script, "no update")
+def test_a_loop_that_updates_nothing_is_no_training(tmp_path, script, forked: Server) -> None:
+    outcome = forked.run(tmp_path / "runs", script, "no update")
     assert outcome.code == 0, outcome.stderr
     assert "no model was seen" in outcome.stderr
 
@@ -109,11 +111,11 @@ print(searches)
 """
 
 
-def test_the_model_of_a_lone_parameter_is_seldom_searched_for(tmp_path) -> None:
+def test_the_model_of_a_lone_parameter_is_seldom_searched_for(tmp_path, forked: Server) -> None:
     """A search goes through all objects of the process."""
     path = tmp_path / "train.py"
     path.write_text(LONE_PARAMETER)
-    outcome = run_training(tmp_path / "runs", path)
+    outcome = forked.run(tmp_path / "runs", path)
     assert outcome.code == 0, outcome.stderr
     assert outcome.steps() == 200
     assert 1 <= int(outcome.stdout.split()[-1]) <= 10

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trainings import run_plain, run_training
+from forked import Server
+from trainings import run_training
 
 import traindbg as td
 
@@ -62,12 +63,13 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_children_leave_the_record_alone(method: str, tmp_path: Path) -> None:
+def test_children_leave_the_record_alone(method: str, tmp_path: Path, forked: Server) -> None:
     script = tmp_path / "children.py"
     script.write_text(SCRIPT)
-    plain = run_plain(script, method)
+    plain = forked.plain(script, method)
     assert plain.returncode == 0, plain.stderr
-    outcome = run_training(tmp_path / "runs", script, method)
+    start = run_training if method == "spawn" else forked.run
+    outcome = start(tmp_path / "runs", script, method)
     assert outcome.code == 0, outcome.stderr
     assert outcome.stdout == plain.stdout
     assert outcome.stdout.count("child 7") == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from trainings import Outcome, run_plain, run_training, traindbg_json
+from forked import Server
+from trainings import Outcome, traindbg_json
 
 import traindbg
 
@@ -73,9 +74,9 @@ def script_in(directory: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def everything(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     directory = tmp_path_factory.mktemp("companions")
-    outcome = run_training(directory / "runs", script_in(directory), options=ALL)
+    outcome = forked.run(directory / "runs", script_in(directory), options=ALL)
     assert outcome.code == 0, outcome.stderr
     return outcome
 
@@ -108,12 +109,12 @@ def test_nothing_is_found_in_it_and_nothing_is_missed(everything: Outcome) -> No
     assert "not captured" not in everything.stderr
 
 
-def test_it_is_the_same_training(everything: Outcome, tmp_path: Path) -> None:
-    assert run_plain(script_in(tmp_path)).stdout == everything.stdout
+def test_it_is_the_same_training(everything: Outcome, tmp_path: Path, forked: Server) -> None:
+    assert forked.plain(script_in(tmp_path)).stdout == everything.stdout
 
 
-def test_a_head_that_is_evaluated_as_it_is_trained_is_found(tmp_path: Path) -> None:
-    outcome = run_training(tmp_path / "runs", script_in(tmp_path), "forgotten")
+def test_a_head_that_is_evaluated_as_it_is_trained_is_found(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(tmp_path / "runs", script_in(tmp_path), "forgotten")
     assert outcome.code == 0, outcome.stderr
     (finding,) = (
         each
@@ -209,43 +210,43 @@ if way == "locals":
 """
 
 
-def trained(tmp_path: Path, way: str, *options: str) -> traindbg.Run:
+def trained(forked: Server, tmp_path: Path, way: str) -> traindbg.Run:
     path = tmp_path / "train.py"
     path.write_text(WAYS)
-    outcome = run_training(tmp_path / "runs", path, way, options=(*ALL, *options))
+    outcome = forked.run(tmp_path / "runs", path, way, options=ALL)
     assert outcome.code == 0, outcome.stderr
     return traindbg.Run(outcome.run)
 
 
-def test_layers_have_numbers_in_the_order_of_the_data(tmp_path: Path) -> None:
-    run = trained(tmp_path, "head_first")
+def test_layers_have_numbers_in_the_order_of_the_data(tmp_path: Path, forked: Server) -> None:
+    run = trained(forked, tmp_path, "head_first")
     tensors = traindbg_json("show", run.path, "--tensors")["tensors"]
     layers = {tensor["name"]: tensor["layer"] for tensor in tensors}
     assert layers["weight/0.weight"] < layers["weight/2.weight"] < layers["weight/head.weight"]
 
 
-def test_an_evaluation_of_two_losses_is_one(tmp_path: Path) -> None:
-    run = trained(tmp_path, "two_losses")
+def test_an_evaluation_of_two_losses_is_one(tmp_path: Path, forked: Server) -> None:
+    run = trained(forked, tmp_path, "two_losses")
     steps, _ = run.scalars("loss/cross_entropy", "eval")
     assert len(steps) == 4
     assert list(run.scalars("loss/mse_loss", "eval")[0]) == list(steps)
     assert {"weight/head.weight", "weight/other.weight", "output/other"} <= set(run.names())
 
 
-def test_targets_of_a_loss_with_weights_are_no_inputs(tmp_path: Path) -> None:
-    names = trained(tmp_path, "criterion").names()
+def test_targets_of_a_loss_with_weights_are_no_inputs(tmp_path: Path, forked: Server) -> None:
+    names = trained(forked, tmp_path, "criterion").names()
     assert "weight/criterion.scale" in names
     assert [name for name in names if name.startswith("input/")] == ["input/0"]
 
 
-def test_a_head_of_a_second_stage_is_watched_too(tmp_path: Path) -> None:
-    run = trained(tmp_path, "second_stage")
+def test_a_head_of_a_second_stage_is_watched_too(tmp_path: Path, forked: Server) -> None:
+    run = trained(forked, tmp_path, "second_stage")
     heads = [name for name in run.names() if name.startswith("weight/head") or "Linear" in name]
     assert len({name.rpartition(".")[0] for name in heads if name.startswith("weight/")}) == 2
 
 
-def test_variables_of_the_program_stay_what_they_are(tmp_path: Path) -> None:
+def test_variables_of_the_program_stay_what_they_are(tmp_path: Path, forked: Server) -> None:
     path = tmp_path / "train.py"
     path.write_text(WAYS)
-    outcome = run_training(tmp_path / "runs", path, "locals")
-    assert outcome.stdout == run_plain(path, "locals").stdout
+    outcome = forked.run(tmp_path / "runs", path, "locals")
+    assert outcome.stdout == forked.plain(path, "locals").stdout

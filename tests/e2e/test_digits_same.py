@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from trainings import DIGITS, run_plain, run_training
+from forked import Server
+from trainings import DIGITS, Outcome, run_plain, run_training
 
 # Trains as the example does and then says, as hashes, everything that training has left behind.
 SCRIPT = """
@@ -64,38 +66,44 @@ def script(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param((), id="healthy"),
-        pytest.param(("--workers", "2", "--epochs", "3"), id="data_loader_workers"),
-        pytest.param(("--fault", "no_zero_grad", "--epochs", "5"), id="no_zero_grad"),
-        pytest.param(("--fault", "learning_rate", "--epochs", "5"), id="not_finite"),
-    ],
-)
-def test_a_training_gives_the_same_bits(
-    tmp_path: Path, script: Path, arguments: tuple[str, ...]
-) -> None:
-    plain = run_plain(script, *arguments)
+def check(observed: Outcome, plain: subprocess.CompletedProcess[str]) -> None:
     assert plain.returncode == 0, plain.stderr
-    observed = run_training(tmp_path / "runs", script, *arguments)
     assert observed.code == 0, observed.stderr
     assert observed.steps() > 100  # it really was observed
     assert observed.stdout == plain.stdout
     assert len(re.findall(r"[0-9a-f]{64}", observed.stdout)) == 5
 
 
-def test_the_hash_would_notice_one_other_bit(script: Path) -> None:
-    one = run_plain(script, "--epochs", "2", "--seed", "1").stdout
-    assert one == run_plain(script, "--epochs", "2", "--seed", "1").stdout
-    other = run_plain(script, "--epochs", "2", "--seed", "2").stdout
+def test_a_training_gives_the_same_bits(tmp_path: Path, script: Path) -> None:
+    check(run_training(tmp_path / "runs", script), run_plain(script))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("--workers", "2", "--epochs", "3"), id="data_loader_workers"),
+        pytest.param(("--fault", "no_zero_grad", "--epochs", "5"), id="no_zero_grad"),
+        pytest.param(("--fault", "learning_rate", "--epochs", "5"), id="not_finite"),
+    ],
+)
+def test_another_training_gives_the_same_bits(
+    tmp_path: Path, script: Path, arguments: tuple[str, ...], forked: Server
+) -> None:
+    observed = forked.run(tmp_path / "runs", script, *arguments)
+    check(observed, forked.plain(script, *arguments))
+
+
+def test_the_hash_would_notice_one_other_bit(script: Path, forked: Server) -> None:
+    one = forked.plain(script, "--epochs", "2", "--seed", "1").stdout
+    assert one == forked.plain(script, "--epochs", "2", "--seed", "1").stdout
+    other = forked.plain(script, "--epochs", "2", "--seed", "2").stdout
     weights = [re.search(r"weights (\w+)", text) for text in (one, other)]
     assert weights[0] is not None
     assert weights[1] is not None
     assert weights[0].group(1) != weights[1].group(1)
 
 
-def test_data_loader_workers_leave_no_run_of_their_own(tmp_path: Path) -> None:
-    outcome = run_training(tmp_path, DIGITS, "--workers", "2", "--epochs", "2")
+def test_data_loader_workers_leave_no_run_of_their_own(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(tmp_path, DIGITS, "--workers", "2", "--epochs", "2")
     assert outcome.code == 0, outcome.stderr
     assert [entry.name for entry in outcome.run.iterdir() if entry.is_dir()] == ["w0000"]

@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from trainings import DIGITS, Outcome, run_plain, run_training, traindbg, traindbg_json
+from forked import Server
+from trainings import DIGITS, Outcome, traindbg, traindbg_json
 
 # The digits training in a process that may not write files larger than {limit} bytes: to every
 # write beyond, the kernel answers as it does on a full disk.
@@ -54,13 +55,13 @@ def last_byte_of_a_statistics_page(segment: bytes | bytearray) -> int:
 class TestARunThatCannotBeWritten:
     @pytest.mark.parametrize("limit", [4096, 40_000])
     def test_a_full_disk_ends_the_recording_only(
-        self, healthy: Outcome, tmp_path: Path, limit: int
+        self, healthy: Outcome, tmp_path: Path, limit: int, forked: Server
     ) -> None:
         script = tmp_path / "limited.py"
         script.write_text(LIMITED.format(limit=limit, digits=str(DIGITS)))
-        outcome = run_training(tmp_path / "runs", script)
+        outcome = forked.run(tmp_path / "runs", script)
         assert outcome.code == 0, outcome.stderr
-        assert outcome.stdout == run_plain(DIGITS).stdout
+        assert outcome.stdout == forked.plain(DIGITS).stdout
         shown = traindbg_json("show", outcome.run)
         assert shown["damage"] == []
         # On a slow machine a part more is begun when the disk is asked again.
@@ -73,7 +74,7 @@ class TestARunThatCannotBeWritten:
         assert "File too large" in lines[0]
         assert "000000.log" in lines[0]
 
-    def test_a_small_file_system_that_fills_up(self, tmp_path: Path) -> None:
+    def test_a_small_file_system_that_fills_up(self, tmp_path: Path, forked: Server) -> None:
         disk = tmp_path / "disk"
         disk.mkdir()
         mounted = subprocess.run(
@@ -84,36 +85,38 @@ class TestARunThatCannotBeWritten:
         if mounted.returncode != 0:
             pytest.skip("mounting a small file system needs privileges that are not here")
         try:
-            outcome = run_training(disk, DIGITS)
+            outcome = forked.run(disk, DIGITS)
             assert outcome.code == 0, outcome.stderr
-            assert outcome.stdout == run_plain(DIGITS).stdout
+            assert outcome.stdout == forked.plain(DIGITS).stdout
             # One line of the training, one of the program.
             said = [line for line in outcome.stderr.splitlines() if "No space left" in line]
             assert 1 <= len(said) <= 2, outcome.stderr
         finally:
             subprocess.run(["umount", str(disk)], check=True)
 
-    def test_a_place_that_is_no_directory_is_one_clear_line(self, tmp_path: Path) -> None:
+    def test_a_place_that_is_no_directory_is_one_clear_line(
+        self, tmp_path: Path, forked: Server
+    ) -> None:
         place = tmp_path / "file"
         place.write_text("")
-        outcome = run_training(place, DIGITS, "--epochs", "2")
+        outcome = forked.run(place, DIGITS, "--epochs", "2")
         assert outcome.code == 0, outcome.stderr
-        assert outcome.stdout == run_plain(DIGITS, "--epochs", "2").stdout
+        assert outcome.stdout == forked.plain(DIGITS, "--epochs", "2").stdout
         ours = [line for line in outcome.stderr.splitlines() if str(place) in line]
         assert len(ours) == 1, outcome.stderr
 
-    def test_a_read_only_directory_is_one_clear_line(self, tmp_path: Path) -> None:
+    def test_a_read_only_directory_is_one_clear_line(self, tmp_path: Path, forked: Server) -> None:
         # Root may write anywhere but here.
         place = tmp_path if os.geteuid() != 0 else Path("/proc")
         if os.geteuid() != 0:
             tmp_path.chmod(0o555)
-        outcome = run_training(place / "runs", DIGITS, "--epochs", "2")
+        outcome = forked.run(place / "runs", DIGITS, "--epochs", "2")
         assert outcome.code == 0, outcome.stderr
-        assert outcome.stdout == run_plain(DIGITS, "--epochs", "2").stdout
+        assert outcome.stdout == forked.plain(DIGITS, "--epochs", "2").stdout
         ours = [line for line in outcome.stderr.splitlines() if str(place / "runs") in line]
         assert len(ours) == 1, outcome.stderr
 
-    def test_a_run_that_is_deleted_meanwhile(self, tmp_path: Path) -> None:
+    def test_a_run_that_is_deleted_meanwhile(self, tmp_path: Path, forked: Server) -> None:
         script = tmp_path / "deletes.py"
         script.write_text(
             "import os, runpy, shutil\n"
@@ -125,9 +128,9 @@ class TestARunThatCannotBeWritten:
             "digits['main'].__globals__['evaluate'] = and_delete\n"
             "digits['main']()\n"
         )
-        outcome = run_training(tmp_path / "runs", script)
+        outcome = forked.run(tmp_path / "runs", script)
         assert outcome.code == 0, outcome.stderr
-        assert outcome.stdout == run_plain(DIGITS).stdout
+        assert outcome.stdout == forked.plain(DIGITS).stdout
         said = [line for line in outcome.stderr.splitlines() if line.startswith("traindbg: ")]
         assert len(said) == 1, outcome.stderr
         assert "directory is gone: what was recorded in it is lost" in said[0]

@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import Server
 from trainings import SECONDS, clean_environment, traindbg, traindbg_json
 
 import traindbg as td
 
-# A process for each rank, as torchrun starts them, without an import of torch. argv: ranks, script.
+# A process for each rank, as torchrun starts them, without an import of torch.
+# argv: ranks, command.
 LAUNCHER = """
 import os, subprocess, sys
 
 world = int(sys.argv[1])
 children = [
     subprocess.Popen(
-        [sys.executable, *sys.argv[2:]],
+        sys.argv[2:],
         env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world)),
     )
     for rank in range(world)
@@ -139,11 +141,11 @@ dist.destroy_process_group()
 """
 
 
-def test_ddp_under_torchrun_records_what_the_optimizer_uses(tmp_path: Path) -> None:
+def test_ddp_under_torchrun_records_what_the_optimizer_uses(tmp_path: Path, forked: Server) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "launch.py").write_text(LAUNCHER)
-    done = plain([alone / "launch.py", 2, write(alone, "train.py", DDP)])
+    done = plain([alone / "launch.py", 2, *forked.python(), write(alone, "train.py", DDP)])
     assert done.returncode == 0, done.stderr
 
     script = write(tmp_path, "train.py", DDP)
@@ -422,10 +424,12 @@ for step in range(20):
 
 
 @pytest.mark.parametrize("death", ["exit", "kill"])
-def test_a_rank_that_dies_stops_nobody_because_of_traindbg(death: str, tmp_path: Path) -> None:
+def test_a_rank_that_dies_stops_nobody_because_of_traindbg(
+    death: str, tmp_path: Path, forked: Server
+) -> None:
     (tmp_path / "launch.py").write_text(LAUNCHER)
     script = write(tmp_path, "train.py", DYING)
-    command = [sys.executable, tmp_path / "launch.py", 2, script, death]
+    command = [sys.executable, tmp_path / "launch.py", 2, *forked.python(), script, death]
     done = traindbg("run", "--run-dir", tmp_path / "run", "--", *command)
     assert done.returncode == (3 if death == "exit" else 9), done.stderr
     run = td.Run(tmp_path / "run")
@@ -493,11 +497,12 @@ finally:
 """
 
 
-def test_ranks_that_a_rule_stops_leave_after_the_same_step(tmp_path: Path) -> None:
+def test_ranks_that_a_rule_stops_leave_after_the_same_step(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "launch.py").write_text(LAUNCHER)
     script = write(tmp_path, "train.py", STOPPED)
     options = ["--on-finding", "stop", "--rules", "non_finite", "--run-dir", tmp_path / "run"]
-    done = traindbg("run", *options, "--", sys.executable, tmp_path / "launch.py", 2, script)
+    launch = [sys.executable, tmp_path / "launch.py", 2, *forked.python(), script]
+    done = traindbg("run", *options, "--", *launch)
     assert done.returncode == 90, done.stderr
     first, second = facts_of(tmp_path)
     assert first["steps"] == second["steps"] >= 20
@@ -522,11 +527,11 @@ FAULTS = Path(__file__).parents[2] / "examples" / "faults"
     ],
 )
 def test_ranks_that_are_not_what_they_should_be_are_told(
-    tmp_path: Path, script: str, rule: str, words: str
+    tmp_path: Path, script: str, rule: str, words: str, forked: Server
 ) -> None:
     for flags in ([], ["--healthy"]):
         run = tmp_path / ("healthy" if flags else "faulty")
-        done = traindbg("run", "--run-dir", run, "--", sys.executable, FAULTS / script, *flags)
+        done = traindbg("run", "--run-dir", run, "--", *forked.python(), FAULTS / script, *flags)
         assert done.returncode == 0, done.stderr
         assert td.Run(run).workers == [0, 1]
         verdict = traindbg_json("check", run, codes=(0, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import DIGITS, Outcome, run_training, traindbg, traindbg_json
 
 import traindbg as td
@@ -36,10 +37,11 @@ def told(outcome: Outcome) -> str:
     return " ".join(outcome.stderr.split())
 
 
-def run_script(folder: Path, end: str, *options: str) -> Outcome:
+def run_script(forked: Server, folder: Path, end: str, *, in_its_own: bool = False) -> Outcome:
     script = folder / "script.py"
     script.write_text(SCRIPT.format(end=end))
-    return run_training(folder, script, options=("--flight-recorder", "10", *options))
+    start = run_training if in_its_own else forked.run
+    return start(folder, script, options=("--flight-recorder", "10"))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,9 @@ def run_script(folder: Path, end: str, *options: str) -> Outcome:
         ("os._exit(3)", 3),
     ],
 )
-def test_a_crash_leaves_the_last_steps(tmp_path: Path, end: str, code: int) -> None:
-    outcome = run_script(tmp_path, end)
+def test_a_crash_leaves_the_last_steps(tmp_path: Path, end: str, code: int, forked: Server) -> None:
+    # The process that crashes is one that has begun as a user's does.
+    outcome = run_script(forked, tmp_path, end, in_its_own=code == 139)
     assert outcome.code == code
     flight = td.Run(outcome.run).flight
     assert flight is not None
@@ -66,20 +69,20 @@ def test_a_crash_leaves_the_last_steps(tmp_path: Path, end: str, code: int) -> N
     assert inside.stdout.count("gradient/") == 4
 
 
-def test_an_exception_and_a_clean_end(tmp_path: Path) -> None:
+def test_an_exception_and_a_clean_end(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    raised = run_script(tmp_path / "a", "raise ValueError('no')")
+    raised = run_script(forked, tmp_path / "a", "raise ValueError('no')")
     assert raised.code == 1
     assert "the training raised ValueError at step 251" in told(raised)
-    clean = run_script(tmp_path / "b", "pass")
+    clean = run_script(forked, tmp_path / "b", "pass")
     assert clean.code == 0
     assert not (clean.run / "flight").exists()
     assert "flight" not in clean.stderr
 
 
-def test_a_rule_that_fires_keeps_what_led_to_it(tmp_path: Path) -> None:
-    outcome = run_training(
+def test_a_rule_that_fires_keeps_what_led_to_it(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(
         tmp_path,
         DIGITS,
         "--fault",
@@ -98,10 +101,10 @@ def test_a_rule_that_fires_keeps_what_led_to_it(tmp_path: Path) -> None:
     assert "steps around what went wrong (" in told(outcome)
 
 
-def test_a_budget_is_told(tmp_path: Path) -> None:
+def test_a_budget_is_told(tmp_path: Path, forked: Server) -> None:
     everything = "weights,biases,gradients,inputs,outputs,activations"
     capture = ("--collect", everything, "--histograms", everything, "--every", "1")
-    outcome = run_training(tmp_path, DIGITS, options=(*capture, "--budget", "0.1%"))
+    outcome = forked.run(tmp_path, DIGITS, options=(*capture, "--budget", "0.1%"))
     assert outcome.code == 0
     (last,) = (e["data"] for e in td.Run(outcome.run).events if e["kind"] == "budget")
     assert last["budget"] == 0.001

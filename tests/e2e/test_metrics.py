@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from trainings import DIGITS, PROGRAM, SECONDS, clean_environment, run_training, traindbg
+from trainings import DIGITS, PROGRAM, SECONDS, clean_environment, traindbg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,10 +139,10 @@ def test_a_running_training_is_scraped(tmp_path: Path) -> None:
         get(url[1])
 
 
-def test_the_file_of_a_run_says_how_it_ended(tmp_path: Path) -> None:
+def test_the_file_of_a_run_says_how_it_ended(tmp_path: Path, forked: Server) -> None:
     path = tmp_path / "traindbg.prom"
     options = ("--notify", f"prometheus-file:{path}", "--notify", f"file:{tmp_path / 'told'}")
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
     assert outcome.code == 0, outcome.stderr
     seen = samples(parse_text(path.read_text()))
     assert seen["traindbg_running"][0][1] == 0
@@ -173,7 +173,7 @@ def test_who_watches_a_run_may_show_its_metrics_too(tmp_path: Path, forked: Serv
     assert seen["traindbg_train_steps_total"][0][1] == outcome.steps()
 
 
-def test_a_port_in_use_changes_nothing_but_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_changes_nothing_but_is_said(tmp_path: Path, forked: Server) -> None:
     import socket
 
     script = tmp_path / "train.py"
@@ -183,7 +183,7 @@ def test_a_port_in_use_changes_nothing_but_is_said(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         options = ("--notify", f"prometheus:{port}", "--json")
-        outcome = run_training(tmp_path / "runs", script, options=options)
+        outcome = forked.run(tmp_path / "runs", script, options=options)
     assert outcome.code == 0
     assert outcome.stdout.startswith("trained\n")
     assert f"prometheus:{port}" in outcome.stderr

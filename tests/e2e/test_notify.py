@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainings import DIGITS, run_training, traindbg
+from forked import Server
+from trainings import DIGITS, traindbg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,10 +70,10 @@ def texts_below(directory: Path) -> Iterator[bytes]:
 
 
 def test_each_finding_is_told_once_to_each_and_no_secret_is_kept(
-    tmp_path: Path, hook: Hook
+    tmp_path: Path, hook: Hook, forked: Server
 ) -> None:
     options = ("--notify", "env:HOOK", "--notify", f"file:{tmp_path / 'findings.jsonl'}")
-    outcome = run_training(
+    outcome = forked.run(
         tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options, HOOK=hook.url
     )
     assert outcome.code == 0, outcome.stderr
@@ -93,25 +94,25 @@ def test_each_finding_is_told_once_to_each_and_no_secret_is_kept(
     assert SECRET not in outcome.stdout + outcome.stderr
 
 
-def test_a_chat_gets_words(tmp_path: Path, hook: Hook) -> None:
+def test_a_chat_gets_words(tmp_path: Path, hook: Hook, forked: Server) -> None:
     options = ("--notify", f"slack:{hook.url}", "--act-at", "error", "--on-finding", "stop")
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
     assert outcome.code == 90, outcome.stderr
     assert hook.heard
     assert hook.heard[0][2]["text"].startswith("*error: exploding_gradient at step ")
     assert {entry["action"] for entry in journal_of(outcome.run)} == {"stop", "webhook"}
 
 
-def test_a_server_that_is_away_changes_nothing_but_is_said(tmp_path: Path) -> None:
+def test_a_server_that_is_away_changes_nothing_but_is_said(tmp_path: Path, forked: Server) -> None:
     options = ("--notify", "http://127.0.0.1:9/hook", "--notify-timeout", "1")
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
     assert outcome.code == 0, outcome.stderr
     assert "exploding_gradient was not told: post to http://127.0.0.1:9" in outcome.stderr
 
 
-def test_a_dry_run_tells_nobody(tmp_path: Path, hook: Hook) -> None:
+def test_a_dry_run_tells_nobody(tmp_path: Path, hook: Hook, forked: Server) -> None:
     options = ("--notify", hook.url, "--notify-dry-run")
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
     assert hook.requests == 0
     assert {entry["result"] for entry in journal_of(outcome.run)} == {"dry run"}
 
@@ -124,8 +125,8 @@ def test_a_target_that_is_none_is_said_before_anything_starts(tmp_path: Path) ->
     assert "ran" not in result.stdout
 
 
-def test_who_watches_a_run_may_tell_of_it_too(tmp_path: Path) -> None:
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
+def test_who_watches_a_run_may_tell_of_it_too(tmp_path: Path, forked: Server) -> None:
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
     target = f"file:{tmp_path / 'findings.jsonl'}"
     result = traindbg("watch", outcome.run, "--notify", target, "--quiet")
     assert result.returncode == 0, result.stderr
@@ -133,8 +134,10 @@ def test_who_watches_a_run_may_tell_of_it_too(tmp_path: Path) -> None:
     assert any(json.loads(line)["finding"]["rule"] == "exploding_gradient" for line in lines)
 
 
-def test_who_watches_again_tells_nothing_twice_unless_asked_to(tmp_path: Path) -> None:
-    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
+def test_who_watches_again_tells_nothing_twice_unless_asked_to(
+    tmp_path: Path, forked: Server
+) -> None:
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
     told = tmp_path / "findings.jsonl"
 
     def watch_again(*options: str) -> tuple[int, str]:

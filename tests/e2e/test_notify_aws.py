@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import pytest
+from forked import Server
 from s3_server import S3Server
-from trainings import DIGITS, Outcome, run_training, traindbg, watched
+from trainings import DIGITS, Outcome, traindbg, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -306,7 +307,7 @@ def test_actions_of_a_rule_are_for_that_rule(
 
 
 @pytest.mark.parametrize("way", ["of any rule", "of a rule"])
-def test_stoptraining_stops_a_run_of_that_name(tmp_path: Path, way: str) -> None:
+def test_stoptraining_stops_a_run_of_that_name(tmp_path: Path, way: str, forked: Server) -> None:
     action = '{"name": "stoptraining", "training_job_prefix": "night-"}'
     if way == "of any rule":
         options = ("--actions-json", action)
@@ -315,7 +316,7 @@ def test_stoptraining_stops_a_run_of_that_name(tmp_path: Path, way: str) -> None
         parameters = {"rule_to_invoke": "ExplodingTensor", "action_json": action}
         rules.write_text(json.dumps([{"RuleParameters": parameters}]))
         options = ("--rules-json", str(rules), "--act-at", "info")
-    outcome = run_training(
+    outcome = forked.run(
         tmp_path / "runs",
         DIGITS,
         "--fault",

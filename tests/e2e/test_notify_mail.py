@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
-from trainings import DIGITS, Outcome, run_training, traindbg, watched
+from forked import Server
+from trainings import DIGITS, Outcome, traindbg, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,11 +135,11 @@ def target(box: Mailbox, more: str = "", scheme: str = "smtp") -> str:
 
 
 def test_a_mail_for_each_finding_by_starttls_after_a_log_in(
-    tmp_path: Path, mailbox: Mailbox
+    tmp_path: Path, mailbox: Mailbox, forked: Server
 ) -> None:
     mailbox.busy = 1
     options = ("--notify", target(mailbox))
-    outcome = run_training(
+    outcome = forked.run(
         tmp_path / "runs",
         DIGITS,
         "--fault",

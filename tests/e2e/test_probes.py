@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import Server
 from trainings import PROGRAM, SECONDS, clean_environment
 
 import traindbg as td
@@ -43,10 +43,12 @@ print(loss.item(), sum(p.double().sum().item() for p in model.parameters()), tor
 
 
 def start(
-    directory: Path, *before: str, program: str = TRAINING, **variables: str
+    forked: Server, directory: Path, *before: str, program: str = TRAINING, **variables: str
 ) -> subprocess.CompletedProcess[str]:
+    script = directory / "train.py"
+    script.write_text(program)
     return subprocess.run(
-        [*before, sys.executable, "-c", program],
+        [*before, *forked.python(), script],
         cwd=directory,
         env=clean_environment(**variables),
         capture_output=True,
@@ -56,10 +58,10 @@ def start(
     )
 
 
-def record(directory: Path, *options: str, **variables: str) -> tuple[td.Run, str]:
+def record(forked: Server, directory: Path, *options: str, **variables: str) -> tuple[td.Run, str]:
     """The run, and what the script printed."""
     program = (str(PROGRAM), "run", "--run-dir", "run", *options, "--")
-    done = start(directory, *program, **variables)
+    done = start(forked, directory, *program, **variables)
     assert done.returncode == 0, done.stderr
     return td.Run(directory / "run"), done.stdout
 
@@ -68,30 +70,32 @@ def rules_fired(run: td.Run) -> set[str]:
     return {found["rule"] for found in run.findings}
 
 
-def test_a_probed_training_is_the_same_and_its_fault_is_found(tmp_path: Path) -> None:
-    run, printed = record(tmp_path, "--probe")
-    assert printed == start(tmp_path).stdout
+def test_a_probed_training_is_the_same_and_its_fault_is_found(
+    tmp_path: Path, forked: Server
+) -> None:
+    run, printed = record(forked, tmp_path, "--probe")
+    assert printed == start(forked, tmp_path).stdout
     assert printed
     assert "samples_mixed" in rules_fired(run)
 
 
 @pytest.mark.parametrize("where", ["file", "environment"])
-def test_probes_are_asked_for_in_other_places(where: str, tmp_path: Path) -> None:
+def test_probes_are_asked_for_in_other_places(where: str, tmp_path: Path, forked: Server) -> None:
     if where == "file":
         (tmp_path / "traindbg.toml").write_text("probe = true\n")
-        run, _ = record(tmp_path)
+        run, _ = record(forked, tmp_path)
     else:
-        run, _ = record(tmp_path, TRAINDBG_PROBE="true")
+        run, _ = record(forked, tmp_path, TRAINDBG_PROBE="true")
     assert "samples_mixed" in rules_fired(run)
 
 
-def test_without_it_nothing_is_probed_and_the_rule_says_so(tmp_path: Path) -> None:
-    run, _ = record(tmp_path)
+def test_without_it_nothing_is_probed_and_the_rule_says_so(tmp_path: Path, forked: Server) -> None:
+    run, _ = record(forked, tmp_path)
     assert "samples_mixed" not in rules_fired(run)
     assert "loop/samples_mixed" not in run.names()
     by_hand = TRAINING.replace("nn.functional.mse_loss(model(rows), y)", "(model(rows) - y).norm()")
     command = (str(PROGRAM), "run", "--run-dir", "by_hand", "--")
-    done = start(tmp_path, *command, program=by_hand)
+    done = start(forked, tmp_path, *command, program=by_hand)
     assert done.returncode == 0, done.stderr
     outcomes = {each["rule"]: each for each in td.Run(tmp_path / "by_hand").outcomes}
     assert outcomes["samples_mixed"]["state"] == "not_checked"

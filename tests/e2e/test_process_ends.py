@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainings import Outcome, run_plain, run_training
+from forked import Server
+from trainings import Outcome, run_training
 
 import traindbg as td
 
@@ -108,13 +109,19 @@ else:
 """
 
 
-def record(folder: Path, script: str, *arguments: str) -> Outcome:
-    """Of a script under traindbg that ends and prints as it does without it."""
+def record(
+    forked: Server, folder: Path, script: str, *arguments: str, in_its_own: bool = False
+) -> Outcome:
+    """Of a script under traindbg that ends and prints as it does without it.
+
+    `in_its_own`: process, which begins as a user's does.
+    """
     path = folder / "script.py"
     path.write_text(script.format(train=TRAIN))
-    plain = run_plain(path, *arguments)
+    plain = forked.plain(path, *arguments)
     options = ("--flight-recorder", "5", "--rules", "overfit", "--no-report")
-    outcome = run_training(folder / "runs", path, *arguments, options=options)
+    start = run_training if in_its_own else forked.run
+    outcome = start(folder / "runs", path, *arguments, options=options)
     assert (outcome.code, outcome.stdout) == (plain.returncode, plain.stdout)
     assert plain.stderr.count("Traceback") == outcome.stderr.count("Traceback")
     assert "cut off" not in outcome.stderr
@@ -134,8 +141,8 @@ RAISED = {"type": "RuntimeError", "message": "on purpose", "step": RAISES_AFTER}
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "mp.spawn"])
-def test_an_exception_in_a_child(how: str, tmp_path: Path) -> None:
-    outcome = record(tmp_path, CHILDREN, how, "fails")
+def test_an_exception_in_a_child(how: str, tmp_path: Path, forked: Server) -> None:
+    outcome = record(forked, tmp_path, CHILDREN, how, "fails", in_its_own=how == "mp.spawn")
     run = td.Run(outcome.run)
     raised = exceptions(run)
     if how == "mp.spawn":  # which ends the others as soon as one has failed
@@ -149,8 +156,8 @@ def test_an_exception_in_a_child(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["fork", "forkserver"])
-def test_children_that_train_to_their_end(how: str, tmp_path: Path) -> None:
-    run = td.Run(record(tmp_path, CHILDREN, how, "").run)
+def test_children_that_train_to_their_end(how: str, tmp_path: Path, forked: Server) -> None:
+    run = td.Run(record(forked, tmp_path, CHILDREN, how, "").run)
     assert run.workers == [0, 1]
     assert steps_of(run, 0) == steps_of(run, 1) == list(range(STEPS))
     assert run.is_complete
@@ -159,8 +166,8 @@ def test_children_that_train_to_their_end(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["multiprocessing", "os.fork"])
-def test_a_parent_and_its_forked_child_both_train(how: str, tmp_path: Path) -> None:
-    run = td.Run(record(tmp_path, FORKS, how).run)
+def test_a_parent_and_its_forked_child_both_train(how: str, tmp_path: Path, forked: Server) -> None:
+    run = td.Run(record(forked, tmp_path, FORKS, how, in_its_own=how == "os.fork").run)
     assert run.workers == [0, 1]
     assert steps_of(run, 0) == list(range(15))
     assert steps_of(run, 1) == list(range(STEPS))
@@ -168,8 +175,8 @@ def test_a_parent_and_its_forked_child_both_train(how: str, tmp_path: Path) -> N
     assert not run.verify()
 
 
-def test_a_script_that_catches_its_exception_and_exits(tmp_path: Path) -> None:
-    outcome = record(tmp_path, CATCHES)
+def test_a_script_that_catches_its_exception_and_exits(tmp_path: Path, forked: Server) -> None:
+    outcome = record(forked, tmp_path, CATCHES)
     assert outcome.code == 4
     run = td.Run(outcome.run)
     assert exceptions(run) == [(0, RAISED)]
@@ -178,15 +185,17 @@ def test_a_script_that_catches_its_exception_and_exits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "thread"), [("main", {}), ("thread", {"thread": "learner"})])
-def test_hooks_of_the_script_are_called(how: str, thread: dict[str, str], tmp_path: Path) -> None:
-    outcome = record(tmp_path, HOOKS, how)
+def test_hooks_of_the_script_are_called(
+    how: str, thread: dict[str, str], tmp_path: Path, forked: Server
+) -> None:
+    outcome = record(forked, tmp_path, HOOKS, how, in_its_own=how == "main")
     assert "my hook" in outcome.stdout
     run = td.Run(outcome.run)
     assert exceptions(run) == [(0, RAISED | thread)]
     assert run.flight is not None
 
 
-def test_a_package_that_is_run_as_a_module(tmp_path: Path) -> None:
+def test_a_package_that_is_run_as_a_module(tmp_path: Path, forked: Server) -> None:
     package = tmp_path / "learner"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -105,10 +105,12 @@ def watched(outcome: Outcome, runs: Path, *options: str, **extra: str) -> Outcom
     return Outcome(result.returncode, result.stdout, result.stderr, runs)
 
 
-def run_plain(script: Path, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+def run_plain(
+    script: Path, *arguments: object, python: tuple[str, ...] = (sys.executable,), **extra: str
+) -> subprocess.CompletedProcess[str]:
     """The same training without traindbg."""
     return subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)],
+        [*python, str(script), *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

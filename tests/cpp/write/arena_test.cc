@@ -102,7 +102,7 @@ TEST(Arena, TwoThreadsNeverShareABlock) {
         threads.emplace_back([&, id] {
             std::mt19937 random(id);
             std::vector<std::pair<ArenaBlock, std::byte>> held;
-            for (int i = 0; i < 5000; ++i) {
+            for (int i = 0; i < 1500; ++i) {
                 const auto mark = static_cast<std::byte>(random());
                 if (auto block = arena->take(1 + random() % 50'000, 0ns)) {
                     std::fill(block->bytes().begin(), block->bytes().end(), mark);
