@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from forked import Server
-from trainings import DIGITS, Outcome, run_training
+from trainings import DIGITS, Outcome
 
 
 def _default_signals() -> None:
@@ -29,15 +29,15 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def healthy(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     """The healthy digits training, run once; nobody may change its files."""
-    return run_training(tmp_path_factory.mktemp("healthy"), DIGITS)
+    return forked.run(tmp_path_factory.mktemp("healthy"), DIGITS)
 
 
 @pytest.fixture(scope="session")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def faulty(tmp_path_factory: pytest.TempPathFactory, forked: Server) -> Outcome:
     """The digits training with a learning rate that is too high, run once; for `watched`."""
     runs = tmp_path_factory.mktemp("faulty")
-    outcome = run_training(runs, DIGITS, "--fault", "learning_rate")
+    outcome = forked.run(runs, DIGITS, "--fault", "learning_rate")
     assert outcome.code == 0, outcome.stderr
     return outcome

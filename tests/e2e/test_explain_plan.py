@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trainings import DIGITS, PROGRAM, SECONDS, Outcome, clean_environment, run_training
+from forked import Server
+from trainings import DIGITS, PROGRAM, SECONDS, Outcome, clean_environment
 
 TRAINING = """
 import sys
@@ -47,9 +48,11 @@ def explained(folder: Path, *arguments: object) -> Any:
     return json.loads(result.stdout)
 
 
-def script(folder: Path, text: str = TRAINING) -> list[object]:
+def script(
+    folder: Path, text: str = TRAINING, python: tuple[str, ...] = (sys.executable,)
+) -> list[object]:
     (folder / "train.py").write_text(text)
-    return ["--", sys.executable, "train.py"]
+    return ["--", *python, "train.py"]
 
 
 def test_the_digits_example_is_explained_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -69,12 +72,12 @@ def test_the_digits_example_is_explained_and_leaves_nothing_behind(tmp_path: Pat
     assert 0 < told["nanos"] < 1000 * told["step_nanos"] * 10
 
 
-def test_what_is_told_is_what_a_run_then_records(tmp_path: Path) -> None:
+def test_what_is_told_is_what_a_run_then_records(tmp_path: Path, forked: Server) -> None:
     options = ("--rules", "exploding_gradient", "--collect", "gradients", "--every", "4")
-    command = script(tmp_path, TRAINING.replace("100000", "40"))
+    command = script(tmp_path, TRAINING.replace("100000", "40"), forked.python())
     told = explained(tmp_path, "--steps", "40", *options, *command)
     runs = tmp_path / "runs"
-    run = run_training(runs, tmp_path / "train.py", options=options).run
+    run = forked.run(runs, tmp_path / "train.py", options=options).run
     recorded = explained(tmp_path, "--steps", "40", run)
     assert [(g["collection"], g["when"], g["for"]) for g in recorded["groups"]] == [
         (g["collection"], g["when"], g["for"]) for g in told["groups"]
@@ -98,13 +101,13 @@ def test_the_script_is_stopped_in_good_order_and_its_words_go_to_standard_error(
     assert not list(tmp_path.glob("traindbg*"))
 
 
-def test_settings_collections_and_what_nothing_matches(tmp_path: Path) -> None:
+def test_settings_collections_and_what_nothing_matches(tmp_path: Path, forked: Server) -> None:
     (tmp_path / "traindbg.toml").write_text(
         "on-finding = 'stop'\nrules = ['plateau']\nraw = 'weights'\nat-steps = [5, 50]\n"
         "[collection]\nhead = '^gradient/2'\nnone = 'no such thing'\n"
         "[[capture]]\ncollection = ['head', 'none']\nevery = 10\n"
     )
-    told = explained(tmp_path, *script(tmp_path))
+    told = explained(tmp_path, *script(tmp_path, python=forked.python()))
     groups = {(g["collection"], g["what"]): g for g in told["groups"] if g["for"] == ["user"]}
     weights = groups["weights", "statistics, whole tensors"]
     assert weights["when"] == "at steps 5, 50"
@@ -117,7 +120,7 @@ def test_settings_collections_and_what_nothing_matches(tmp_path: Path) -> None:
     assert 21 in told["idle_of_first_100"]
     assert 5 not in told["idle_of_first_100"]
     assert 50 not in told["idle_of_first_100"]
-    everything = explain(tmp_path, "--tensors", *script(tmp_path))
+    everything = explain(tmp_path, "--tensors", *script(tmp_path, python=forked.python()))
     assert "gradient/2.weight" in everything.stdout
 
 
@@ -131,7 +134,7 @@ def test_a_run_is_explained_with_what_is_asked_for_beside(healthy: Outcome, tmp_
     assert "healthy" not in explain(tmp_path, healthy.run, "--json").stdout
 
 
-def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
+def test_what_goes_wrong_is_said(tmp_path: Path, forked: Server) -> None:
     waiting = TRAINING.replace("        optimizer.step()", "        __import__('time').sleep(600)")
     for text, options, words in (
         ("print('no training')", (), "ended with code 0"),
@@ -140,7 +143,7 @@ def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
         (TRAINING, ("--config", "missing.toml"), "missing.toml"),
         (waiting, ("--within", "5"), "--within"),
     ):
-        result = explain(tmp_path, *options, *script(tmp_path, text))
+        result = explain(tmp_path, *options, *script(tmp_path, text, forked.python()))
         assert result.returncode == 2, (words, result.stdout, result.stderr)
         assert words in result.stderr
         assert not list(tmp_path.glob("traindbg-plan*"))
