@@ -44,6 +44,20 @@ def test_cosines_with_a_gradient_on_both_sides() -> None:
     assert compares_directions(-cosine.mean() * torch.tensor(1024.0))  # a GradScaler's
 
 
+def test_squared_distances_of_unit_vectors_are_cosines() -> None:
+    a, b = vectors()
+    assert compares_directions((unit(a) - unit(b)).pow(2).sum(1).mean())
+    assert compares_directions(((F.normalize(a) - F.normalize(b)) ** 2).mean())
+    assert compares_directions(F.mse_loss(F.normalize(a), F.normalize(b)))
+    assert not compares_directions(-(unit(a) - unit(b)).square().mean())
+    assert not compares_directions((unit(a) - b).square().mean())
+    assert not compares_directions((unit(a) - unit(b)).pow(4).mean())
+    assert not compares_directions((unit(a) - unit(b).detach()).square().mean())
+    assert not compares_directions(F.mse_loss(unit(a), unit(b).detach()))
+    away = (1 - (unit(a) - unit(b.flip(0))).square().sum(1)).clamp(min=0).mean()
+    assert not compares_directions((unit(a) - unit(b)).square().mean() + away)
+
+
 def test_signs_and_factors_of_cosines() -> None:
     a, b = vectors()
     cosine = F.cosine_similarity(a, b, dim=1)

@@ -58,6 +58,10 @@ LOWERED = {
 }
 MEANT = {
     "minus": (ADVANTAGE, "-(log_prob.sum(0) * advantage).mean()"),
+    "minus a factor": (
+        "scale = -0.5\n    " + ADVANTAGE,
+        "scale * (log_prob.sum(0) * advantage).mean()",
+    ),
     "minus each": (ADVANTAGE, f"(-log_prob.sum(0) * advantage).mean() {BONUS}"),
     "minus a value": (ADVANTAGE, "-(where.log_prob(at).sum(1) * advantage).mean()"),
     "minus the smaller ratio": (
@@ -106,6 +110,8 @@ def test_what_is_meant_is_left_alone(forked, run_dir, how: str) -> None:
         ("loss = (dist.log_prob(a) * self.returns[t].detach()).sum()", True),
         ("loss = (logp * adv).mean() + (logp * q).mean()", False),
         ("loss = (logp * weights).mean()", False),
+        ("loss = scale * (logp * adv).mean() - 0.01 * entropy", True),
+        ("loss = scale * (logp * cost).mean()", False),
         ("R = -total\nloss = lp * R", True),
         ("G = -reward\nloss = lp * G", False),
         ("adv *= -1\nloss = lp * adv", False),

@@ -1,10 +1,11 @@
 """Whether a loss is made of cosines between outputs alone, each with a gradient on both sides.
 
-Such a loss asks that samples point the same way, whatever their lengths, and lets both of what it
+The squared distance of two vectors of length 1 is one of them: 2 less twice their cosine. Such a
+loss asks that samples point the same way, whatever their lengths, and lets both of what it
 compares move: it is least where all of them point one way. Where one side is detached (SimSiam,
 BYOL), cosines of other pairs go into a softmax (contrastive losses), or some of them are to be
-small (pairs that do not belong together), it is none of these. A cosine with what has no gradient,
-a teacher's output say, is one whose sign can be wrong.
+small (pairs that do not belong together), it is none of these. A cosine with what has
+no gradient, a teacher's output say, is one whose sign can be wrong.
 """
 
 from __future__ import annotations
@@ -146,6 +147,19 @@ def _cosine(node: Any, inputs: list[Any]) -> int:
     return len(given)
 
 
+def _is_distance(node: Any, inputs: list[Any]) -> bool:
+    """Whether it is the squared difference of two unit vectors that have a gradient."""
+    if node.name() == "PowBackward0":
+        if getattr(node, "_saved_exponent", None) != 2 or inputs[0] is None:
+            return False
+        if inputs[0].name() != "SubBackward0":
+            return False
+        inputs = _inputs(inputs[0])
+    elif node.name() != "MseLossBackward0":
+        return False
+    return len(inputs) == 2 and all(map(_is_unit_vector, inputs))
+
+
 def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
     """Of a loss that is made of cosines alone: how many of their sides have a gradient, and signs.
 
@@ -167,6 +181,8 @@ def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
         name, inputs = node.name(), _inputs(node)
         if sides := _cosine(node, inputs):
             found.add((sides, sign))
+        elif _is_distance(node, inputs):
+            found.add((2, -sign))
         elif name in LINEAR or name in ("DivBackward0", "MulBackward0"):
             for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
                 if other is not None and turn == 0:

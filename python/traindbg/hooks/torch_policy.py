@@ -154,6 +154,15 @@ def _turned_round(tree: ast.Module) -> set[str]:
     return found
 
 
+def _is_of_logs(part: ast.AST) -> bool:
+    """Whether it is a product with a log-probability."""
+    return (
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Mult)
+        and any(_LOG.search(name) for side in (part.left, part.right) for name in _names(side))
+    )
+
+
 def says_rewards(tree: ast.Module) -> bool:
     """Whether a program multiplies log-probabilities with what it calls rewards alone."""
     turned = _turned_round(tree)
@@ -164,7 +173,8 @@ def says_rewards(tree: ast.Module) -> bool:
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if not any(_LOG.search(name) for name in _names(side)):
                 continue
-            if isinstance(other, ast.Constant):
+            # The sign of a factor of such a product is in the graph.
+            if isinstance(other, ast.Constant) or any(map(_is_of_logs, ast.walk(side))):
                 continue
             name = _plain_name(other)
             if not _REWARD.search(name) or name in turned:

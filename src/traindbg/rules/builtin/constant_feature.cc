@@ -23,7 +23,9 @@ const model::RuleInfo kConstantFeature = {
         "in "
         "every row of the looked-at training batches, at least `rows` rows in all; and it is a table whose "
         "columns "
-        "are filled: at least half of the others are never 0. A note (info), as it may be meant; a warning "
+        "are filled: at least half of the others are never 0. Where that is so but for columns that go from "
+        "0 to 1, such as those of one-hot codes, columns of zeros do not count. A note (info), as it may be "
+        "meant; a warning "
         "once `sure` rows have the one value, in a table of at most 40 features that is compared with "
         "targets "
         "by a loss function, of which at least three vary and not more than 60 % are constant, unless that "
@@ -113,7 +115,7 @@ class ConstantFeature final : public Rule {
     void judge(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
         if (table.rows < rows_) return;
         std::vector<std::size_t> constant;
-        std::size_t filled = 0, left_out = 0;
+        std::size_t filled = 0, left_out = 0, flags = 0;
         for (std::size_t i = 0; i < table.low.size(); ++i) {
             if (table.low[i] == table.high[i]) {
                 // No finite element at all; or the background of pixels, which others have as their least.
@@ -122,10 +124,17 @@ class ConstantFeature final : public Rule {
                 else ++left_out;
             } else if (!table.has_zero[i]) {
                 ++filled;
+            } else if (table.low[i] == 0 && table.high[i] == 1) {
+                ++flags;
             }
         }
         const std::size_t others = table.low.size() - constant.size() - left_out;
-        if (constant.empty() || others == 0 || 2 * filled < others) {
+        // A code of which one is never used is a column of zeros, too.
+        const bool is_filled_but_for_flags =
+            2 * filled < others && filled > 0 && 2 * filled >= others - flags;
+        if (is_filled_but_for_flags)
+            std::erase_if(constant, [&](std::size_t i) { return table.low[i] == 0; });
+        if (constant.empty() || others == 0 || (2 * filled < others && !is_filled_but_for_flags)) {
             if (std::exchange(table.is_told, false)) sink.clear(info.name);
             return;
         }

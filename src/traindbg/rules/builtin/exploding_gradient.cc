@@ -10,6 +10,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_of_zeros.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/summed_loss.h"
@@ -37,8 +38,10 @@ const model::RuleInfo kExplodingGradient = {
         "is above the level that it had before, and never for a training that learns. In time: a layer is "
         "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
-        "of that look the loss is not finite, or (warning) the first loss is more than `growth` times the "
-        "entropy of the labels, that of guessing, and 20 steps and more have not brought it below that, or "
+        "of that look the loss is not finite, or (warning) the first loss is more than `growth` times "
+        "that of guessing (the entropy of the labels; for a mean squared error, the labels' own mean square; "
+        "for other distances, the root of that; for a binary cross-entropy, ln 2), and 20 steps and more "
+        "have not brought it below that, or "
         "(warning) the gradient grows so more than a million-fold at all looks, three and more, the first "
         "one "
         "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
@@ -48,7 +51,7 @@ const model::RuleInfo kExplodingGradient = {
         "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
         "has a value above 1 / `growth` of the largest of them, the norm of all gradients is above that of "
         "all weights, and within 10 steps the loss is not finite; or (warning), where no input is that "
-        "large, the first loss is more than `growth` times the entropy of the labels, that of guessing, and "
+        "large, the first loss is more than `growth` times that of guessing, and "
         "20 steps and more have not brought it below that. "
         "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
         "called before the backward pass, where all gradients were None or zero, and not after it; a warning "
@@ -89,6 +92,7 @@ class ExplodingGradient final : public Rule {
         look_at_depth(step, sink);
         look_at_clip(step);
         summed_.observe(step);
+        if (step.step() == 0) of_zeros_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
         judge_deep_loss(step, sink);
@@ -288,11 +292,11 @@ class ExplodingGradient final : public Rule {
         fire_depth(model::Severity::kError,
                    base::format("the loss is not finite from step {} on", step.step()), sink);
     }
-    // A loss of classes, whose guess is known, began far above that and did not get below it.
+    // A loss whose guess is known began far above that and did not get below it.
     [[nodiscard]] bool is_nonsense() const {
         if (loss_.count() < kPatience || loss_.calls() > 1) return false;
-        const std::optional<double> guess = loss_.label_entropy();
-        if (!guess || !(*guess > 0)) return false;
+        const std::optional<double> guess = of_zeros_.of(loss_);
+        if (!guess) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.
         const double size = std::max(loss_.labels_per_batch(), 1.0);
         return loss_.first() > growth_ * *guess && std::abs(loss_.first() / size - *guess) > 0.5 * *guess &&
@@ -301,9 +305,9 @@ class ExplodingGradient final : public Rule {
     [[nodiscard]] std::string told_of_nonsense(const model::StepView& step) const {
         return base::format("the loss is {} at first and {} at step {}, where guessing gives {}",
                             human_number(loss_.first()), human_number(loss_.level()), step.step(),
-                            human_number(loss_.label_entropy().value_or(0)));
+                            human_number(of_zeros_.of(loss_).value_or(0)));
     }
-    // It may also stay finite, and be nonsense: of classes, whose guess is known, that is said.
+    // It may also stay finite, and be nonsense: of a loss whose guess is known, that is said.
     void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
         if (depth_last_.empty() || !is_made_inside_ || is_deep_) return;
         if (is_nonsense()) {
@@ -491,6 +495,7 @@ class ExplodingGradient final : public Rule {
     static constexpr std::uint64_t kPatience = 20;  // losses
     TrainingLoss loss_;
     SummedLoss summed_;
+    LossOfZeros of_zeros_;
     double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
     Recent norms_{18}, losses_{18}, ratios_{18};
     std::optional<model::Finding> finding_;
@@ -509,7 +514,7 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
                    kStatistics,
                    {.every = 50, .dense_until = 2},
                    kExplodingGradient.name});
-    for (const char* collection : {"inputs", "outputs"})
+    for (const char* collection : {"inputs", "outputs", "labels"})
         all.push_back({collection,
                        model::Mode::kTrain,
                        kStatistics,

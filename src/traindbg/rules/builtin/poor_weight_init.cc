@@ -14,6 +14,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/loss_of_zeros.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -251,7 +252,7 @@ class PoorWeightInit final : public Rule {
             look_at_channels(step);
             if (step.step() == 0) {
                 look_at_sizes(step);
-                measure_guess(step);
+                of_zeros_.observe(step);
             }
         }
         if (loss_.count() >= patience_) look_at_sizes_again(step);
@@ -486,50 +487,10 @@ class PoorWeightInit final : public Rule {
                          [](const auto& a, const auto& b) { return a.first < b.first; });
         for (const auto& [layer, range] : outputs) outputs_.push_back(range);
     }
-    static double rms(const model::Statistics& s) {
-        return s.finite() == 0 ? 0 : s.l2 / std::sqrt(static_cast<double>(s.finite()));
-    }
     // Which multiplies what it is given by its matrix.
     static bool is_layer(std::string_view type) { return is_weighted(type) || has_several_parts(type); }
     static bool is_weighted(std::string_view type) {
         return type.find("Linear") != std::string_view::npos || type.find("Conv") != std::string_view::npos;
-    }
-
-    // The loss of a model that says 0: of a distance at most the labels' size, where every sigmoid is one
-    // half that of a coin.
-    void measure_guess(const model::StepView& step) {
-        if (const std::optional<LoopFact> terms = loop_fact(step, "loss_is_summed"))
-            is_summed_ = terms->value > 0;
-        for (const model::ScalarSample& sample : step.record->scalars)
-            if (const std::string_view function = function_of_loss(step.info(sample.tensor).name);
-                is_regression(function) || function.starts_with("binary_cross_entropy"))
-                of_zeros_[std::string(function)].loss = sample.value;
-        for (const model::TensorSample& sample : step.record->tensors) {
-            const std::string_view name = step.info(sample.tensor).name;
-            if (!name.starts_with("label/")) continue;
-            const auto found = of_zeros_.find(name.substr(6));
-            if (found == of_zeros_.end()) continue;
-            const double size = rms(sample.statistics);
-            if (found->first == "mse_loss") found->second.guess = size * size;
-            else if (is_regression(found->first)) found->second.guess = size;
-            else found->second.guess = std::log(2.0);
-        }
-    }
-    [[nodiscard]] std::optional<double> guess() const {
-        if (const std::optional<double> entropy = loss_.label_entropy(); entropy && *entropy > 0.1) {
-            // The sum of these is recorded per label.
-            if (loss_.tensor() == "loss/cross_entropy" || loss_.tensor() == "loss/nll_loss") return entropy;
-            // A sum over the batch is measured in other units.
-            const double per_label = loss_.first() / std::max(loss_.labels_per_batch(), 1.0);
-            if (loss_.labels_per_batch() > 4 && std::abs(per_label - *entropy) < 0.5 * *entropy)
-                return std::nullopt;
-            return entropy;
-        }
-        // What backward() is called on may be just that.
-        for (const auto& [function, of] : of_zeros_)
-            if (!is_summed_ && of.guess > 0 && std::abs(loss_.first() - of.loss) <= 1e-6 * of.loss)
-                return of.guess;
-        return std::nullopt;
     }
 
     void find_alike() {
@@ -660,7 +621,7 @@ class PoorWeightInit final : public Rule {
     void judge_large(const model::StepView& step, FindingSink& sink) {
         if (!is_large_ && step.step() >= 8) return;
         if (!is_large_) {
-            const std::optional<double> base = guess();
+            const std::optional<double> base = of_zeros_.of(loss_);
             const auto all = sized();
             if (!base || all.empty()) return;
             typical_ = typical_gain();
@@ -672,7 +633,7 @@ class PoorWeightInit final : public Rule {
             if (typical_ <= large_ && all.back()->gain <= large_) return;
             is_large_ = true;
         }
-        const std::optional<double> base = guess();
+        const std::optional<double> base = of_zeros_.of(loss_);
         if (!base) return;
         if (loss_.count() == 20) is_stuck_ = !(loss_.level() < *base);
         // That it learns in the end does not undo it: the finding stays, and is not told again.
@@ -819,12 +780,7 @@ class PoorWeightInit final : public Rule {
     bool is_constant_ = false, is_small_over_ = false;
     std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
     bool has_norms_ = false;
-    struct OfZeros {
-        double loss = 0;   // the first one of the function
-        double guess = 0;  // what it were of a model that says 0; 0: not known
-    };
-    std::map<std::string, OfZeros, std::less<>> of_zeros_;  // by the loss function
-    bool is_summed_ = false;                                // the loss, over the batch: in other units
+    LossOfZeros of_zeros_;
     double typical_ = 0, shrinks_ = 1, limit_ = 0;
     std::size_t low_ = 0;
     std::optional<double> gain_now_;        // of the typical matrix, once the training should have set off

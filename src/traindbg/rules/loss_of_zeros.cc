@@ -1,0 +1,51 @@
+#include "traindbg/rules/loss_of_zeros.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+
+void LossOfZeros::observe(const model::StepView& step) {
+    if (const std::optional<LoopFact> terms = loop_fact(step, "loss_is_summed"))
+        is_summed_ = terms->value > 0;
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (const std::string_view function = function_of_loss(step.info(sample.tensor).name);
+            is_regression(function) || function.starts_with("binary_cross_entropy"))
+            functions_[std::string(function)].loss = sample.value;
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const std::string_view name = step.info(sample.tensor).name;
+        if (!name.starts_with("label/")) continue;
+        const auto found = functions_.find(name.substr(6));
+        if (found == functions_.end()) continue;
+        const model::Statistics& labels = sample.statistics;
+        if (labels.finite() == 0) continue;
+        const double size = labels.l2 / std::sqrt(static_cast<double>(labels.finite()));
+        if (found->first == "mse_loss") found->second.of_zeros = size * size;
+        else if (is_regression(found->first)) found->second.of_zeros = size;
+        else found->second.of_zeros = std::log(2.0);
+    }
+}
+
+std::optional<double> LossOfZeros::of(const TrainingLoss& loss) const {
+    if (const std::optional<double> entropy = loss.label_entropy(); entropy && *entropy > 0.1) {
+        // The sum of these is recorded per label.
+        if (loss.tensor() == "loss/cross_entropy" || loss.tensor() == "loss/nll_loss") return entropy;
+        // A sum over the batch is measured in other units.
+        const double per_label = loss.first() / std::max(loss.labels_per_batch(), 1.0);
+        if (loss.labels_per_batch() > 4 && std::abs(per_label - *entropy) < 0.5 * *entropy)
+            return std::nullopt;
+        return entropy;
+    }
+    // What backward() is called on may be just that.
+    for (const auto& [name, function] : functions_)
+        if (!is_summed_ && function.of_zeros > 0 &&
+            std::abs(loss.first() - function.loss) <= 1e-6 * function.loss)
+            return function.of_zeros;
+    return std::nullopt;
+}
+
+}  // namespace traindbg::rules

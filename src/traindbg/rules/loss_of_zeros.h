@@ -1,0 +1,35 @@
+// What the loss of a model that says 0 is, or of one that guesses: what the first loss of a training is
+// beside.
+//
+// Thread-safety: one thread. Cost: linear in the numbers of the first step, and a few words of memory.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "traindbg/model/step_source.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+
+class LossOfZeros {
+  public:
+    // Takes the first TRAIN step, with statistics of its labels.
+    void observe(const model::StepView& step);
+    // Of the loss that backward() is called on: the entropy of the labels; of a squared error, the labels'
+    // mean square; of other distances at most the root of that; of a binary cross-entropy, ln 2. Nothing
+    // where it is not known: another loss, a sum of several, one that is summed over the batch.
+    [[nodiscard]] std::optional<double> of(const TrainingLoss& loss) const;
+
+  private:
+    struct Function {
+        double loss = 0;      // the first one
+        double of_zeros = 0;  // 0: not known
+    };
+    std::map<std::string, Function, std::less<>> functions_;
+    bool is_summed_ = false;  // over the batch: in other units
+};
+
+}  // namespace traindbg::rules
