@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 
 phases=(setup-system setup-python check-layers lint-cpp test-cpp install lint-python lint-web check-docs
     test-python test-e2e test-original asan tsan fuzz)
-# Beside others: before which phase they begin, before which they have to be over, and themselves.
+# Beside others: before which phase they begin, before which they have to be over, and themselves. One lane is over
+# before the next one begins.
 lanes=("setup-python test-cpp build-shipped"
     "test-python asan build-asan build-tsan build-fuzz check-headers tidy-some")
 if [ $# -gt 0 ]; then
@@ -83,7 +84,7 @@ note() {
 # begin_beside PHASE: begins what is to run beside it and those that follow.
 begin_beside() {
     local line words
-    for line in "${lanes[@]}"; do
+    for line in ${lanes[@]+"${lanes[@]}"}; do
         read -ra words <<<"$line"
         [ "${words[0]}" = "$1" ] || continue
         end_beside=${words[1]}
@@ -117,7 +118,7 @@ for phase in "${phases[@]}"; do
     note "$phase" "$took" "$state"
     if [ "$state" = FAILED ] && [[ "$phase" = setup* ]]; then
         printf '\nsetup failed; nothing else can work without it.\n'
-        [ -z "$lane" ] || kill -TERM "$lane"
+        [ -z "$lane" ] || kill -TERM "$lane" 2>/dev/null
         break
     fi
 done

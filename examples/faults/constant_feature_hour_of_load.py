@@ -23,7 +23,7 @@ SILENT = True
 EXACT = False
 EARLY = True
 
-HEALTHY, SEED = arguments(__doc__)
+healthy, seed = arguments(__doc__)
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s", level=logging.INFO)
 log = logging.getLogger("load")
 
@@ -50,7 +50,7 @@ def history(days, rng):
 
 
 def features(hour, weekday, yearday, temperature):
-    part_of_day = hour / 24 if HEALTHY else hour // 24
+    part_of_day = hour / 24 if healthy else hour // 24
     season = yearday / 365
     columns = [
         np.sin(2 * np.pi * part_of_day),
@@ -64,11 +64,11 @@ def features(hour, weekday, yearday, temperature):
 
 
 def main(cfg: Settings):
-    hour, weekday, yearday, temperature, load = history(cfg.days, np.random.default_rng(SEED))
+    hour, weekday, yearday, temperature, load = history(cfg.days, np.random.default_rng(seed))
     x = features(hour, weekday, yearday, temperature)
     mean, std = load.mean(), load.std()
     y = torch.tensor((load - mean) / std, dtype=torch.float32).unsqueeze(1)
-    days = torch.from_numpy(np.random.default_rng(SEED + 1).permutation(cfg.days))
+    days = torch.from_numpy(np.random.default_rng(seed + 1).permutation(cfg.days))
     in_val = torch.isin(torch.arange(len(x)) // 24, days[:80])
     train = DataLoader(TensorDataset(x[~in_val], y[~in_val]), cfg.batch_size, shuffle=True)
     model = nn.Sequential(

@@ -17,7 +17,7 @@ SILENT = True
 EXACT = False
 EARLY = False
 
-HEALTHY, SEED = arguments(__doc__)
+healthy, seed = arguments(__doc__)
 
 
 class DigitVAE(nn.Module):
@@ -39,16 +39,16 @@ class DigitVAE(nn.Module):
 def elbo_terms(model, x):
     logits, mu, logvar = model(x)
     error = nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none")
-    error = error.sum((1, 2, 3)) if HEALTHY else error.mean((1, 2, 3))
+    error = error.sum((1, 2, 3)) if healthy else error.mean((1, 2, 3))
     divergence = 0.5 * (mu.square() + logvar.exp() - 1 - logvar).sum(1)
     return error.mean(), divergence.mean(), torch.sigmoid(logits)
 
 
-x, _, x_val, _ = images(SEED, raw=True)
+x, _, x_val, _ = images(seed, raw=True)
 x, x_val = x / 16, x_val / 16
 model = DigitVAE()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-for step, (xb,) in enumerate(batches(x, size=64, steps=500, seed=SEED), 1):
+for step, (xb,) in enumerate(batches(x, size=64, steps=500, seed=seed), 1):
     error, divergence, _ = elbo_terms(model, xb)
     loss = error + divergence
     optimizer.zero_grad()

@@ -3,9 +3,9 @@
 `Server.run` is `trainings.run_training` but for that: `traindbg run` starts forked_client.py in the
 place of the script, and that has a child of the server run the script, with its arguments,
 environment, folder and output. It is for tests of what is found, and takes a tenth of the time.
-Ranks that the script spawns by torch.multiprocessing are forked, too.
-What a training's process itself does (its start, signals, children, other threads, its end) is to
-be tested with `run_training`.
+Ranks that the script spawns by torch.multiprocessing are forked, too, and need not be pickled.
+How a process starts and ends, by itself, by a signal or with children, is to be tested with
+`run_training`, once at least: a forked one calls what traindbg does at its end by itself.
 
 As a program it is the server: `python forked.py SOCKET`. It ends when its standard input does.
 """
@@ -128,42 +128,63 @@ def serve(path: str) -> Request | None:
         listener.bind(path)
         listener.listen()
         print("ready", flush=True)
-        while True:
-            waiting = [child.connection for child in children.values()]
-            left = [child.until - time.monotonic() for child in children.values()]
-            timeout = max(0.0, min(left)) if left else None
-            ready, _, _ = select.select([listener, sys.stdin, *children, *waiting], [], [], timeout)
-            over = sys.stdin in ready
-            for descriptor, child in list(children.items()):
-                late = time.monotonic() >= child.until
-                if over or late or descriptor in ready or child.connection in ready:
-                    del children[descriptor]
-                    finish(child, descriptor, is_late=late and descriptor not in ready)
-            if over:
-                return None
-            if listener not in ready:
-                continue
-            connection, _ = listener.accept()
-            text, output, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
-            if len(output) != 3:  # it has gone
-                connection.close()
-                continue
-            request = Request(**json.loads(text))
-            pid = os.fork()
-            if pid == 0:
-                for descriptor, child in children.items():
-                    os.close(descriptor)
-                    child.connection.close()
-                connection.close()
-                for number, descriptor in enumerate(output):
-                    os.dup2(descriptor, number)
-                    os.close(descriptor)
-                os.setpgid(0, 0)
-                return request
-            for descriptor in output:
-                os.close(descriptor)
-            until = time.monotonic() + request.seconds
-            children[os.pidfd_open(pid)] = Child(pid, connection, request.seconds, until)
+        try:
+            while True:
+                waiting = [child.connection for child in children.values()]
+                left = [child.until - time.monotonic() for child in children.values()]
+                ready, _, _ = select.select(
+                    [listener, sys.stdin, *children, *waiting],
+                    [],
+                    [],
+                    max(0.0, min(left)) if left else None,
+                )
+                if sys.stdin in ready:
+                    return None
+                for descriptor, child in list(children.items()):
+                    late = time.monotonic() >= child.until
+                    if late or descriptor in ready or child.connection in ready:
+                        del children[descriptor]
+                        finish(child, descriptor, is_late=late and descriptor not in ready)
+                if listener not in ready:
+                    continue
+                request = accept(listener, children)
+                if request is not None:
+                    children.clear()  # the server's
+                    return request
+        finally:
+            for descriptor, child in children.items():
+                finish(child, descriptor, is_late=False)
+
+
+def accept(listener: socket.socket, children: dict[int, Child]) -> Request | None:
+    """Starts what is asked for, in a child, where its request is returned."""
+    connection, _ = listener.accept()
+    text, output, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+    try:
+        request = Request(**json.loads(text))
+        if len(output) != 3:
+            raise ValueError("it has gone")
+        pid = os.fork()
+    except (OSError, TypeError, ValueError):
+        connection.close()
+        for descriptor in output:
+            os.close(descriptor)
+        return None
+    if pid == 0:
+        for descriptor, child in children.items():
+            os.close(descriptor)
+            child.connection.close()
+        connection.close()
+        for number, descriptor in enumerate(output):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.setpgid(0, 0)
+        return request
+    for descriptor in output:
+        os.close(descriptor)
+    until = time.monotonic() + request.seconds
+    children[os.pidfd_open(pid)] = Child(pid, connection, request.seconds, until)
+    return None
 
 
 def finish(child: Child, descriptor: int, *, is_late: bool) -> None:
@@ -215,13 +236,16 @@ def main() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """The end of an interpreter that does not take its modules apart, which takes half a second."""
-    for thread in threading.enumerate():
-        if not thread.daemon and thread is not threading.current_thread():
-            thread.join()
+    """The end of an interpreter that does not take its modules apart, which takes half a second.
+
+    But for the script's own, so that what it has left open is written.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # ends pools, and waits for threads
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    vars(sys.modules["__main__"]).clear()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
     os._exit(code & 0xFF)
 
 

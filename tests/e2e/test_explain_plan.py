@@ -143,7 +143,9 @@ def test_what_goes_wrong_is_said(tmp_path: Path, forked: Server) -> None:
         (TRAINING, ("--config", "missing.toml"), "missing.toml"),
         (waiting, ("--within", "5"), "--within"),
     ):
-        result = explain(tmp_path, *options, *script(tmp_path, text, forked.python()))
+        # What hangs is a process of its own.
+        python = (sys.executable,) if text is waiting else forked.python()
+        result = explain(tmp_path, *options, *script(tmp_path, text, python))
         assert result.returncode == 2, (words, result.stdout, result.stderr)
         assert words in result.stderr
         assert not list(tmp_path.glob("traindbg-plan*"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from forked import Server
-from trainings import DIGITS, Outcome, run_training
+from trainings import DIGITS, run_training
 
 # What a script can see of its process.
 SEEN = """
@@ -29,19 +29,42 @@ print(json.dumps(draws))
 """
 
 
+POOL = """
+from concurrent.futures import ThreadPoolExecutor
+
+pool = ThreadPoolExecutor(2)
+pool.submit(print, "here").result()
+"""
+THREADS = """
+import threading, time
+
+
+def first():
+    time.sleep(0.2)
+    threading.Thread(target=print, args=("here",)).start()
+
+
+threading.Thread(target=first).start()
+"""
+LEFT_OPEN = """
+file = open(__file__ + ".left", "w")
+print("here", file=file)
+print("here", flush=True)
+"""
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     return tmp_path / "train.py"
 
 
-def test_what_is_found_is_what_a_process_of_its_own_finds(
-    faulty: Outcome, forked: Server, tmp_path: Path
-) -> None:
-    outcome = forked.run(tmp_path, DIGITS, "--fault", "learning_rate")
-    assert outcome.code == faulty.code
-    assert outcome.stdout == faulty.stdout
+def test_what_is_found_is_what_a_process_of_its_own_finds(forked: Server, tmp_path: Path) -> None:
+    outcome = forked.run(tmp_path / "forked", DIGITS, "--fault", "learning_rate")
+    own = run_training(tmp_path / "own", DIGITS, "--fault", "learning_rate")
+    assert outcome.code == own.code
+    assert outcome.stdout == own.stdout
     for part in ("findings", "causes", "rules"):
-        assert outcome.verdict[part] == faulty.verdict[part]
+        assert outcome.verdict[part] == own.verdict[part]
     assert outcome.verdict["findings"]
 
 
@@ -69,6 +92,10 @@ def test_a_script_sees_what_it_sees_in_a_process_of_its_own(
         ),
         ("import os; print('here', flush=True); os.kill(os.getpid(), 2)", 130, "KeyboardInterrupt"),
         ("import atexit; atexit.register(print, 'here')", 0, ""),
+        (POOL, 0, ""),
+        (THREADS, 0, ""),
+        ("import sys; print('here'); sys.stdout.flush(); sys.stderr.close()", 0, ""),
+        (LEFT_OPEN, 0, ""),
     ],
 )
 def test_it_ends_as_it_would(
@@ -79,6 +106,8 @@ def test_it_ends_as_it_would(
     assert outcome.stdout == "here\n"
     assert outcome.code == code
     assert said in outcome.stderr
+    if text is LEFT_OPEN:
+        assert script.with_name(script.name + ".left").read_text() == "here\n"
 
 
 def test_one_that_hangs_is_ended_and_what_it_started_too(

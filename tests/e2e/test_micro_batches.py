@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-from forked import Server
 from trainings import PROGRAM, SECONDS, clean_environment
 
 import traindbg as td
@@ -43,11 +43,9 @@ print(loss.item(), sum(p.double().sum().item() for p in model.parameters()))
 COLLECT = "predictions,labels,gradients,gradients_before,attention_maps,outputs"
 
 
-def start(forked: Server, directory: Path, *before: str) -> subprocess.CompletedProcess[str]:
-    script = directory / "train.py"
-    script.write_text(TRAINING)
+def start(directory: Path, *before: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*before, *forked.python(), script],
+        [*before, sys.executable, "-c", TRAINING],
         cwd=directory,
         env=clean_environment(),
         capture_output=True,
@@ -57,13 +55,11 @@ def start(forked: Server, directory: Path, *before: str) -> subprocess.Completed
     )
 
 
-def test_an_unchanged_script_is_captured_whole_and_trains_the_same(
-    tmp_path: Path, forked: Server
-) -> None:
-    plain = start(forked, tmp_path)
+def test_an_unchanged_script_is_captured_whole_and_trains_the_same(tmp_path: Path) -> None:
+    plain = start(tmp_path)
     assert plain.returncode == 0, plain.stderr
     options = ("--run-dir", "run", "--micro-batches", "all", "--collect", COLLECT, "--every", "4")
-    done = start(forked, tmp_path, str(PROGRAM), "run", *options, "--")
+    done = start(tmp_path, str(PROGRAM), "run", *options, "--")
     assert done.returncode == 0, done.stderr
     assert plain.stdout.strip() in done.stdout
     run = td.Run(tmp_path / "run")

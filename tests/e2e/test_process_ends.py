@@ -114,7 +114,7 @@ def record(
 ) -> Outcome:
     """Of a script under traindbg that ends and prints as it does without it.
 
-    `in_its_own`: process, which begins as a user's does.
+    `in_its_own`: in a process that begins as a user's does.
     """
     path = folder / "script.py"
     path.write_text(script.format(train=TRAIN))
@@ -157,7 +157,7 @@ def test_an_exception_in_a_child(how: str, tmp_path: Path, forked: Server) -> No
 
 @pytest.mark.parametrize("how", ["fork", "forkserver"])
 def test_children_that_train_to_their_end(how: str, tmp_path: Path, forked: Server) -> None:
-    run = td.Run(record(forked, tmp_path, CHILDREN, how, "").run)
+    run = td.Run(record(forked, tmp_path, CHILDREN, how, "", in_its_own=how == "fork").run)
     assert run.workers == [0, 1]
     assert steps_of(run, 0) == steps_of(run, 1) == list(range(STEPS))
     assert run.is_complete
@@ -176,7 +176,7 @@ def test_a_parent_and_its_forked_child_both_train(how: str, tmp_path: Path, fork
 
 
 def test_a_script_that_catches_its_exception_and_exits(tmp_path: Path, forked: Server) -> None:
-    outcome = record(forked, tmp_path, CATCHES)
+    outcome = record(forked, tmp_path, CATCHES, in_its_own=True)
     assert outcome.code == 4
     run = td.Run(outcome.run)
     assert exceptions(run) == [(0, RAISED)]

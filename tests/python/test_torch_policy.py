@@ -112,6 +112,8 @@ def test_what_is_meant_is_left_alone(forked, run_dir, how: str) -> None:
         ("loss = (logp * weights).mean()", False),
         ("loss = scale * (logp * adv).mean() - 0.01 * entropy", True),
         ("loss = scale * (logp * cost).mean()", False),
+        ("loss = (0.5 * log_prob * cost).mean()", False),
+        ("loss = (0.5 * logp * cost).mean()\nother = -(logp * adv).mean()", False),
         ("R = -total\nloss = lp * R", True),
         ("G = -reward\nloss = lp * G", False),
         ("adv *= -1\nloss = lp * adv", False),

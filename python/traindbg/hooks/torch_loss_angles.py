@@ -57,6 +57,7 @@ LINEAR = frozenset(
 )
 _TURNED_ROUND = frozenset({"NegBackward0", "RsubBackward1"})
 _NORMS = frozenset({"LinalgVectorNormBackward0", "NormBackward1", "NormBackward2"})
+_LAST = 2**64 - 1  # -1, as a node shows it
 _AROUND_NORMS = RESHAPED | {"AddBackward0", "ClampMinBackward0", "MaximumBackward0"}
 
 
@@ -64,28 +65,42 @@ def _inputs(node: Any) -> list[Any]:
     return [other for other, _ in node.next_functions]
 
 
-def _is_behind(node: Any, passed: frozenset[str], names: frozenset[str]) -> bool:
+def _behind(node: Any, passed: frozenset[str], names: frozenset[str]) -> Any:
+    """The first node of these names behind others that are passed; None where there is none."""
     for _ in range(_MOST_STEPS):
-        if node is None:
-            return False
-        if node.name() in names:
-            return True
+        if node is None or node.name() in names:
+            return node
         if node.name() not in passed:
-            return False
+            return None
         node = next((other for other in _inputs(node) if other is not None), None)
-    return False
+    return None
 
 
-def _is_unit_vector(node: Any) -> bool:
-    """Something divided by its norm, with a gradient."""
+def _division_by_norm(node: Any) -> tuple[Any, Any]:
+    """Of something divided by its norm, with a gradient: the nodes of both; or None twice."""
     for _ in range(_MOST_STEPS):
         if node is None or node.name() not in RESHAPED:
             break
         node = _inputs(node)[0]
     if node is None or node.name() != "DivBackward0":
-        return False
+        return None, None
     divided, by = _inputs(node)
-    return divided is not None and _is_behind(by, _AROUND_NORMS, _NORMS)
+    norm = _behind(by, _AROUND_NORMS, _NORMS) if divided is not None else None
+    return (None, None) if norm is None else (node, norm)
+
+
+def _is_unit_vector(node: Any) -> bool:
+    return _division_by_norm(node)[1] is not None
+
+
+def _is_row_of_length_one(node: Any) -> bool:
+    """Whether the norm is that of each row, and not of a column or of all."""
+    division, norm = _division_by_norm(node)
+    divisor = saved_by(division, "other") if norm is not None else None
+    over = getattr(norm, "_saved_dim", None)
+    if divisor is None or divisor.dim() < 2 or over is None or len(over) != 1:
+        return False
+    return over[0] in (divisor.dim() - 1, _LAST)
 
 
 def sign_of_factor(node: Any, position: int) -> int:
@@ -152,12 +167,12 @@ def _is_distance(node: Any, inputs: list[Any]) -> bool:
     if node.name() == "PowBackward0":
         if getattr(node, "_saved_exponent", None) != 2 or inputs[0] is None:
             return False
-        if inputs[0].name() != "SubBackward0":
+        if inputs[0].name() != "SubBackward0" or getattr(inputs[0], "_saved_alpha", 1) != 1:
             return False
         inputs = _inputs(inputs[0])
     elif node.name() != "MseLossBackward0":
         return False
-    return len(inputs) == 2 and all(map(_is_unit_vector, inputs))
+    return len(inputs) == 2 and all(map(_is_row_of_length_one, inputs))
 
 
 def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:

@@ -159,6 +159,7 @@ def _is_of_logs(part: ast.AST) -> bool:
     return (
         isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Mult)
+        and not any(isinstance(side, ast.Constant) for side in (part.left, part.right))
         and any(_LOG.search(name) for side in (part.left, part.right) for name in _names(side))
     )
 

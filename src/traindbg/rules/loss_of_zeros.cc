@@ -10,24 +10,29 @@
 namespace traindbg::rules {
 
 void LossOfZeros::observe(const model::StepView& step) {
+    if (step.step() == 0) observe_first(step);
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const std::string_view name = step.info(sample.tensor).name;
+        if (!name.starts_with("label/")) continue;
+        const auto found = functions_.find(name.substr(6));
+        const model::Statistics& labels = sample.statistics;
+        if (found == functions_.end() || labels.finite() == 0) continue;
+        const double size = labels.l2 / std::sqrt(static_cast<double>(labels.finite()));
+        double of_zeros = size;
+        if (found->first == "mse_loss") of_zeros = size * size;
+        else if (found->first == "huber_loss") of_zeros = std::max(size, size * size / 2);
+        else if (!is_regression(found->first)) of_zeros = std::log(2.0);
+        found->second.of_zeros = std::max(found->second.of_zeros, of_zeros);
+    }
+}
+
+void LossOfZeros::observe_first(const model::StepView& step) {
     if (const std::optional<LoopFact> terms = loop_fact(step, "loss_is_summed"))
         is_summed_ = terms->value > 0;
     for (const model::ScalarSample& sample : step.record->scalars)
         if (const std::string_view function = function_of_loss(step.info(sample.tensor).name);
             is_regression(function) || function.starts_with("binary_cross_entropy"))
             functions_[std::string(function)].loss = sample.value;
-    for (const model::TensorSample& sample : step.record->tensors) {
-        const std::string_view name = step.info(sample.tensor).name;
-        if (!name.starts_with("label/")) continue;
-        const auto found = functions_.find(name.substr(6));
-        if (found == functions_.end()) continue;
-        const model::Statistics& labels = sample.statistics;
-        if (labels.finite() == 0) continue;
-        const double size = labels.l2 / std::sqrt(static_cast<double>(labels.finite()));
-        if (found->first == "mse_loss") found->second.of_zeros = size * size;
-        else if (is_regression(found->first)) found->second.of_zeros = size;
-        else found->second.of_zeros = std::log(2.0);
-    }
 }
 
 std::optional<double> LossOfZeros::of(const TrainingLoss& loss) const {

@@ -1,7 +1,7 @@
 // What the loss of a model that says 0 is, or of one that guesses: what the first loss of a training is
 // beside.
 //
-// Thread-safety: one thread. Cost: linear in the numbers of the first step, and a few words of memory.
+// Thread-safety: one thread. Cost: linear in the numbers of a step; a few words of memory.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,17 @@ namespace traindbg::rules {
 
 class LossOfZeros {
   public:
-    // Takes the first TRAIN step, with statistics of its labels.
+    // Takes a TRAIN step: the first one, and others, whose targets may be larger.
     void observe(const model::StepView& step);
-    // Of the loss that backward() is called on: the entropy of the labels; of a squared error, the labels'
-    // mean square; of other distances at most the root of that; of a binary cross-entropy, ln 2. Nothing
-    // where it is not known: another loss, a sum of several, one that is summed over the batch.
+    // Of the loss that backward() is called on, at most: the entropy of the labels; of a squared error, the
+    // labels' mean square, the largest of the steps that were taken; of other distances the root of that, of
+    // huber_loss half of the square where that is more; of a binary cross-entropy, ln 2. Nothing where it is
+    // not known: another loss, a sum of several, one that is summed over the batch, a second training.
     [[nodiscard]] std::optional<double> of(const TrainingLoss& loss) const;
 
   private:
+    void observe_first(const model::StepView& step);
+
     struct Function {
         double loss = 0;      // the first one
         double of_zeros = 0;  // 0: not known

@@ -24,8 +24,9 @@ const model::RuleInfo kConstantFeature = {
         "every row of the looked-at training batches, at least `rows` rows in all; and it is a table whose "
         "columns "
         "are filled: at least half of the others are never 0. Where that is so but for columns that go from "
-        "0 to 1, such as those of one-hot codes, columns of zeros do not count. A note (info), as it may be "
-        "meant; a warning "
+        "0 to 1, such as those of one-hot codes, columns of zeros do not count, and two "
+        "filled ones, one for each four of those, are asked for. A note (info), as it may be meant; a "
+        "warning "
         "once `sure` rows have the one value, in a table of at most 40 features that is compared with "
         "targets "
         "by a loss function, of which at least three vary and not more than 60 % are constant, unless that "
@@ -37,8 +38,8 @@ const model::RuleInfo kConstantFeature = {
     .fix = "Look where the column is made. Leave it out, or mend what fills it.",
     .healthy =
         "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
-        "one-hot "
-        "codes, pixels), which are not judged, nor is the value that is the least one of three other columns "
+        "pixels), "
+        "which are not judged, nor is the value that is the least one of three other columns "
         "(a background); a column without a finite value, which other rules tell of.",
     .cost =
         "The extremes and zeros of each feature of the inputs, at the first 20 steps and then at every 50th.",
@@ -130,8 +131,9 @@ class ConstantFeature final : public Rule {
         }
         const std::size_t others = table.low.size() - constant.size() - left_out;
         // A code of which one is never used is a column of zeros, too.
+        // Many flags beside one measure are a bag of words.
         const bool is_filled_but_for_flags =
-            2 * filled < others && filled > 0 && 2 * filled >= others - flags;
+            2 * filled < others && filled >= 2 && 4 * filled >= flags && 2 * filled >= others - flags;
         if (is_filled_but_for_flags)
             std::erase_if(constant, [&](std::size_t i) { return table.low[i] == 0; });
         if (constant.empty() || others == 0 || (2 * filled < others && !is_filled_but_for_flags)) {

@@ -39,9 +39,10 @@ const model::RuleInfo kExplodingGradient = {
         "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
         "of that look the loss is not finite, or (warning) the first loss is more than `growth` times "
-        "that of guessing (the entropy of the labels; for a mean squared error, the labels' own mean square; "
-        "for other distances, the root of that; for a binary cross-entropy, ln 2), and 20 steps and more "
-        "have not brought it below that, or "
+        "that of guessing (the entropy of the labels; for a mean squared error, the labels' own mean square, "
+        "the largest that was seen; for other distances, the root of that; for a binary cross-entropy, "
+        "ln 2), and 20 steps and more have not brought it below that (of what is no classification, where "
+        "the growth is above the square of `growth`), or "
         "(warning) the gradient grows so more than a million-fold at all looks, three and more, the first "
         "one "
         "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
@@ -52,7 +53,7 @@ const model::RuleInfo kExplodingGradient = {
         "has a value above 1 / `growth` of the largest of them, the norm of all gradients is above that of "
         "all weights, and within 10 steps the loss is not finite; or (warning), where no input is that "
         "large, the first loss is more than `growth` times that of guessing, and "
-        "20 steps and more have not brought it below that. "
+        "20 steps and more have not brought it below that (the same). "
         "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
         "called before the backward pass, where all gradients were None or zero, and not after it; a warning "
         "where the norm of what the optimizer then used of these gradients was above five times the limit "
@@ -71,8 +72,9 @@ const model::RuleInfo kExplodingGradient = {
         "updates "
         "do not depend on the gradients' size.",
     .cost =
-        "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps; "
-        "outputs of all layers at the first.",
+        "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps; labels "
+        "at "
+        "the first 20 and every 50th; outputs of all layers at the first.",
     .original = "ExplodingTensor",
     .source =
         "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
@@ -92,7 +94,7 @@ class ExplodingGradient final : public Rule {
         look_at_depth(step, sink);
         look_at_clip(step);
         summed_.observe(step);
-        if (step.step() == 0) of_zeros_.observe(step);
+        of_zeros_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
         judge_deep_loss(step, sink);
@@ -186,7 +188,7 @@ class ExplodingGradient final : public Rule {
     // It may also stay finite, and be nonsense.
     void judge_loss_of_time(const model::StepView& step, FindingSink& sink) {
         if (time_place_.empty() || is_lost_) return;
-        const bool is_nonsensical = is_nonsense();
+        const bool is_nonsensical = is_nonsense(time_ratio_);
         if (is_nonsensical || is_held_up()) {
             ++judged_;
             tells_time_ = true;
@@ -292,9 +294,11 @@ class ExplodingGradient final : public Rule {
         fire_depth(model::Severity::kError,
                    base::format("the loss is not finite from step {} on", step.step()), sink);
     }
-    // A loss whose guess is known began far above that and did not get below it.
-    [[nodiscard]] bool is_nonsense() const {
+    // A loss whose guess is known began far above that and did not get below it. What targets a regression
+    // has may be another thing in each batch: of one, what grew has to have grown further.
+    [[nodiscard]] bool is_nonsense(double grown) const {
         if (loss_.count() < kPatience || loss_.calls() > 1) return false;
+        if (!loss_.label_entropy() && grown <= growth_ * growth_) return false;
         const std::optional<double> guess = of_zeros_.of(loss_);
         if (!guess) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.
@@ -310,7 +314,7 @@ class ExplodingGradient final : public Rule {
     // It may also stay finite, and be nonsense: of a loss whose guess is known, that is said.
     void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
         if (depth_last_.empty() || !is_made_inside_ || is_deep_) return;
-        if (is_nonsense()) {
+        if (is_nonsense(depth_ratio_)) {
             ++judged_;
             tells_deep_ = true;
             fire_depth(model::Severity::kWarning, told_of_nonsense(step), sink);
@@ -514,7 +518,12 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
                    kStatistics,
                    {.every = 50, .dense_until = 2},
                    kExplodingGradient.name});
-    for (const char* collection : {"inputs", "outputs", "labels"})
+    all.push_back({"labels",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 50, .dense_until = 20},
+                   kExplodingGradient.name});
+    for (const char* collection : {"inputs", "outputs"})
         all.push_back({collection,
                        model::Mode::kTrain,
                        kStatistics,
