@@ -54,7 +54,7 @@ def run_script(forked: Server, folder: Path, end: str, *, in_its_own: bool = Fal
     ],
 )
 def test_a_crash_leaves_the_last_steps(tmp_path: Path, end: str, code: int, forked: Server) -> None:
-    # The process that crashes is one that has begun as a user's does.
+    # One of them begins as a user's process does.
     outcome = run_script(forked, tmp_path, end, in_its_own=code == 139)
     assert outcome.code == code
     flight = td.Run(outcome.run).flight

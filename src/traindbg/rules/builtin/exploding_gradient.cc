@@ -74,7 +74,7 @@ const model::RuleInfo kExplodingGradient = {
     .cost =
         "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps; labels "
         "at "
-        "the first 20 and every 50th; outputs of all layers at the first.",
+        "the first 10 and every 50th; outputs of all layers at the first.",
     .original = "ExplodingTensor",
     .source =
         "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
@@ -294,22 +294,27 @@ class ExplodingGradient final : public Rule {
         fire_depth(model::Severity::kError,
                    base::format("the loss is not finite from step {} on", step.step()), sink);
     }
+    // Of classes the entropy of the labels, whatever it is.
+    [[nodiscard]] std::optional<double> guess() const {
+        return is_of_classes() ? loss_.label_entropy() : of_zeros_.of(loss_);
+    }
+    [[nodiscard]] bool is_of_classes() const { return loss_.label_entropy().value_or(0) > 0; }
     // A loss whose guess is known began far above that and did not get below it. What targets a regression
     // has may be another thing in each batch: of one, what grew has to have grown further.
     [[nodiscard]] bool is_nonsense(double grown) const {
         if (loss_.count() < kPatience || loss_.calls() > 1) return false;
-        if (!loss_.label_entropy() && grown <= growth_ * growth_) return false;
-        const std::optional<double> guess = of_zeros_.of(loss_);
-        if (!guess) return false;
+        if (!is_of_classes() && grown <= growth_ * growth_) return false;
+        const std::optional<double> of_guess = guess();
+        if (!of_guess) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.
-        const double size = std::max(loss_.labels_per_batch(), 1.0);
-        return loss_.first() > growth_ * *guess && std::abs(loss_.first() / size - *guess) > 0.5 * *guess &&
-               loss_.level() > *guess;
+        const double per_label = loss_.first() / std::max(loss_.labels_per_batch(), 1.0);
+        return loss_.first() > growth_ * *of_guess && std::abs(per_label - *of_guess) > 0.5 * *of_guess &&
+               loss_.level() > *of_guess;
     }
     [[nodiscard]] std::string told_of_nonsense(const model::StepView& step) const {
         return base::format("the loss is {} at first and {} at step {}, where guessing gives {}",
                             human_number(loss_.first()), human_number(loss_.level()), step.step(),
-                            human_number(of_zeros_.of(loss_).value_or(0)));
+                            human_number(guess().value_or(0)));
     }
     // It may also stay finite, and be nonsense: of a loss whose guess is known, that is said.
     void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
@@ -521,7 +526,7 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
     all.push_back({"labels",
                    model::Mode::kTrain,
                    kStatistics,
-                   {.every = 50, .dense_until = 20},
+                   {.every = 50, .dense_until = 10},
                    kExplodingGradient.name});
     for (const char* collection : {"inputs", "outputs"})
         all.push_back({collection,
