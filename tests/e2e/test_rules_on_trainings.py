@@ -40,6 +40,7 @@ PROGRAMS = {
     "gradient_clipped_to_nothing": "gradient_clipped_to_nothing_cancer",
     "gradient_underflow": "gradient_underflow_autocast",
     "gradients_not_cleared": "gradients_not_cleared_cnn",
+    "indistinguishable_classes": "destructive_augmentation_road_arrows",
     "input_not_normalized": "input_not_normalized_houses",
     "label_noise": "label_misalignment_two_loaders",
     "labels_out_of_range": "labels_out_of_range_yields_in_percent",

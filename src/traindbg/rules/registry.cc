@@ -42,6 +42,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::gradient_clipped_to_nothing(),  //
         builtin::gradient_underflow(),           //
         builtin::gradients_not_cleared(),        //
+        builtin::indistinguishable_classes(),    //
         builtin::input_not_normalized(),         //
         builtin::label_noise(),                  //
         builtin::labels_out_of_range(),          //

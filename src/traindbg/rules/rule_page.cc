@@ -1,6 +1,8 @@
 #include "traindbg/rules/rule_page.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -62,9 +64,13 @@ std::string rule_page_markdown(const RuleEntry& entry) {
     page += "\n\n";
     page += "## What it needs captured\n\n";
     if (!needs.empty()) page += "| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
-    for (const model::Requirement& need : needs)
-        page += base::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
-                             model::what_in_words(need.what), schedule_text(need.schedule));
+    std::set<std::string> told;  // several parts of a rule may need the same
+    for (const model::Requirement& need : needs) {
+        std::string line =
+            base::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
+                         model::what_in_words(need.what), schedule_text(need.schedule));
+        if (told.insert(line).second) page += line;
+    }
     page += base::format("{}{}\n", needs.empty() ? "" : "\n", info.cost);
     if (!info.readings.empty())
         page += base::format("\n## How the original's documents are read\n\n{}\n", info.readings);

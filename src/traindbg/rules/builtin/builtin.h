@@ -30,6 +30,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry gradient_clipped_to_nothing();
 [[nodiscard]] RuleEntry gradient_underflow();
 [[nodiscard]] RuleEntry gradients_not_cleared();
+[[nodiscard]] RuleEntry indistinguishable_classes();
 [[nodiscard]] RuleEntry input_not_normalized();
 [[nodiscard]] RuleEntry label_noise();
 [[nodiscard]] RuleEntry labels_out_of_range();

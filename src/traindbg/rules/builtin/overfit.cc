@@ -42,7 +42,10 @@ const model::RuleInfo kOverfit = {
         "training began. It also "
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
-        "only. At the end of five evaluations and more it fires where the training loss is below 5 % of that "
+        "only (near the training's mean loss before the first evaluation, within a quarter, where labels of "
+        "the nearest of 250 and more rows of the inputs differ by more than 92 % of what those of any two "
+        "do). "
+        "At the end of five evaluations and more it fires where the training loss is below 5 % of that "
         "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best. "
         "Only a note (info) is left of a rise where other weights than those of the last step were loaded "
         "after it, as an early stopping does with those of its best evaluation.",
@@ -192,7 +195,10 @@ class Overfit final : public Rule {
             ++since_best_;
             last_.erase(last_.begin());
         }
-        if (results_ == 1) first_ = now.loss;
+        if (results_ == 1) {
+            first_ = now.loss;
+            first_train_ = now.train;
+        }
         lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
         series_.add(now.loss);
         if (!has_best_) return;
@@ -245,20 +251,32 @@ class Overfit final : public Rule {
         return (is_much || is_steady) && risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
                best_.train - train > 2 * std::sqrt(variance);
     }
+    // All that is known of the inputs is that they say nothing of the labels.
+    [[nodiscard]] bool are_inputs_noise() const {
+        const std::optional<double> unlike = neighbours_.unlike();
+        return unlike && *unlike > kUnlike && neighbours_.rows() >= kFewestCompared;
+    }
+    // Few evaluated rows lie closer together, or further apart, than the training's: of inputs that are noise
+    // all that counts is that no evaluation got better than the first, which is compared with what the
+    // training was before it. Those are many batches; the start is five.
+    [[nodiscard]] double trained_at_start() const { return are_inputs_noise() ? first_train_ : start_; }
     // The training data is learned, and nothing of it holds for any other data.
     [[nodiscard]] bool memorises() const {
         const Result& now = last_.back();
         // It began where the training began, and went up from there.
         const double noise = noise_of(series_.values());
-        return results_ >= 5 && has_start_ && now.has_train && start_ > 0 && now.train < 0.97 * start_ &&
-               std::abs(first_ - start_) < 0.1 * start_ && lowest_ > 0.98 * start_ &&
+        const bool is_noise = are_inputs_noise();
+        const double begin = is_noise ? first_ : start_, trained = trained_at_start();
+        return results_ >= 5 && has_start_ && now.has_train && trained > 0 && now.train < 0.97 * trained &&
+               std::abs(first_ - trained) < (is_noise ? 0.25 : 0.1) * trained && lowest_ > 0.98 * begin &&
                starts_.front() < 2 * start_ &&  // L-BFGS may be done within five steps
                std::all_of(last_.begin(), last_.end(), [&](const Result& result) {
-                   return result.loss > std::max(start_, 1.005 * first_) && result.loss > first_ + noise;
+                   return result.loss > std::max(begin, 1.005 * first_) && result.loss > first_ + noise;
                });
     }
     void fire_memorising(FindingSink& sink) const {
         const Result& now = last_.back();
+        const double start = trained_at_start();
         model::Finding finding;
         finding.key = kMemorising;
         finding.severity = model::Severity::kWarning;
@@ -268,15 +286,15 @@ class Overfit final : public Rule {
             "The training loss fell from {} to {}, the evaluation loss never got below where it began: {} at "
             "best, {} "
             "after step {}.",
-            human_number(start_), human_number(now.train), human_number(lowest_), human_number(now.loss),
+            human_number(start), human_number(now.train), human_number(lowest_), human_number(now.loss),
             now.step);
         finding.message += parts_in_words();
         finding.fix =
             "Check that labels belong to their inputs (were both shuffled in the same order?), and that "
             "evaluation "
             "data is prepared as training data is.";
-        finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
-        finding.evidence.push_back({"training loss", now.train, "at the start", start_});
+        finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start});
+        finding.evidence.push_back({"training loss", now.train, "at the start", start});
         for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
         finding.plots = {{function_, "value"}};
         sink.fire(std::move(finding));
@@ -363,6 +381,7 @@ class Overfit final : public Rule {
 
     static constexpr const char* kKey = "evaluation";
     static constexpr const char* kMemorising = "memorising";
+    static constexpr double kUnlike = 0.92, kFewestCompared = 250;  // neighbours
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
     static constexpr std::size_t kMostPlaces = 4096;
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
@@ -374,7 +393,7 @@ class Overfit final : public Rule {
     std::size_t results_ = 0;  // of the same batches
     double open_sum_ = 0, open_count_ = 0, others_sum_ = 0, others_count_ = 0, train_sum_ = 0,
            train_squares_ = 0, train_count_ = 0;
-    double start_ = 0, first_ = 0, lowest_ = 0;
+    double start_ = 0, first_ = 0, first_train_ = 0, lowest_ = 0;
     bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
     model::StepIndex train_steps_ = 0;
     std::vector<double> starts_;  // the first training losses
