@@ -277,3 +277,25 @@ def test_comparisons_under_vmap_are_left_alone(tmp_path):
 
     train(tmp_path / "run", F.cross_entropy, CLASSES, evaluated)
     assert len(losses(tmp_path / "run", "cross_entropy")) == 3 * BATCHES
+
+
+def test_each_of_two_trainings_has_its_own_loss(tmp_path):
+    """The second one, in the same process, is about another loss."""
+    run_dir = tmp_path / "run"
+    torch.manual_seed(0)
+    first, second = nn.Linear(6, 3), nn.Linear(6, 1)
+    with td.watch(first, run_dir=run_dir, supervise=False, rules=["overfit"]):
+        td.watch(second)
+        for model, loss, y, evaluated in (
+            (first, F.cross_entropy, CLASSES, hits),
+            (second, F.mse_loss, NUMBERS, lambda o, t: (o - t).abs().mean()),
+        ):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+            for _ in range(30):
+                optimizer.zero_grad()
+                loss(model(X), y).backward()
+                optimizer.step()
+                with torch.no_grad():
+                    evaluated(model(X), y)
+    assert len(losses(run_dir, "cross_entropy")) == 29
+    assert len(losses(run_dir, "mse_loss")) > 20

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -37,7 +39,8 @@ const model::RuleInfo kClassImbalance = {
         "samples of "
         "such a class, of which the model finds less than a quarter, and more than 70 % of those of the most "
         "frequent "
-        "one; evaluations of the first quarter of the training do not count. Where no evaluation tells of "
+        "one; evaluations of the first quarter of the training do not count, nor a class of which the latest "
+        "evaluation found a quarter, or 5 % more than the one before. Where no evaluation tells of "
         "classes, a training is judged likewise when it is over, by 30 rare samples and more among the last "
         "labels, and 90 % of the most frequent class's: unless the share that is found has grown. Yes or no, "
         "of "
@@ -434,9 +437,14 @@ class ClassImbalance final : public Rule {
             found_.clear();
             evaluated_since_ = last_;
         }
+        if (const model::StepIndex done = last_ + 1; done != latest_.after) {
+            evaluated_before_ = std::exchange(latest_, {});
+            latest_.after = done;
+        }
         for (const model::ClassSample& sample : step.record->classes) {
             if (step.info(sample.tensor).name != tensor_) continue;
             const std::size_t classes = sample.counts.labels.size();
+            latest_.add(sample.counts);
             if (evaluated_.size() < classes) {
                 evaluated_.resize(classes);
                 found_.resize(classes);
@@ -450,6 +458,12 @@ class ClassImbalance final : public Rule {
             }
         }
     }
+    // In the latest evaluation, against the one before: rare classes are learned after the others.
+    [[nodiscard]] bool is_found_more_and_more(std::size_t i) const {
+        const std::optional<double> now = latest_.share(i), then = evaluated_before_.share(i);
+        const bool is_firing = firing_.contains(kInEvaluation);
+        return now && (*now >= kMissed || (!is_firing && *now > then.value_or(0) + kMore));
+    }
     // Rare classes that are known by heart alone.
     [[nodiscard]] bool is_missed_in_evaluation() {
         if (total_ < 500 || seen() > 20) return false;
@@ -461,7 +475,7 @@ class ClassImbalance final : public Rule {
         missed_.clear();
         for (std::size_t i = 0; i < std::min(labels_.size(), evaluated_.size()); ++i)
             if (labels_[i] > 0 && labels_[common] >= ratio_ * labels_[i] && evaluated_[i] >= 10 &&
-                found_[i] < 0.25 * evaluated_[i])
+                found_[i] < kMissed * evaluated_[i] && !is_found_more_and_more(i))
                 missed_.push_back(i);
         return !missed_.empty();
     }
@@ -693,12 +707,32 @@ class ClassImbalance final : public Rule {
     std::vector<double> last_labels_;                    // shares of the batch before
     std::vector<std::vector<double>> batches_in_a_row_;  // those of batches that came right after another
     model::StepIndex last_step_ = 0, last_ = 0;
-    std::vector<double> evaluated_, found_;  // in evaluations, per class
-    model::StepIndex evaluated_since_ = 0;   // training steps done at the first of these
-    model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
-    std::uint64_t imbalanced_ = 0;           // looks in a row
-    std::uint64_t given_ = 0;                // looks in a row at which the rare answer was given
-    std::uint64_t given_in_all_ = 0;         // of those from half of kSettled on
+    // One evaluation.
+    struct Evaluated {
+        model::StepIndex after = 0;  // so many training steps, at least
+        std::vector<double> labels, hits;
+
+        void add(const model::ClassCounts& counts) {
+            labels.resize(std::max(labels.size(), counts.labels.size()));
+            hits.resize(labels.size());
+            for (std::size_t i = 0; i < counts.labels.size(); ++i) {
+                labels[i] += counts.labels[i];
+                hits[i] += counts.hits[i];
+            }
+        }
+        [[nodiscard]] std::optional<double> share(std::size_t i) const {
+            if (i >= labels.size() || labels[i] == 0) return std::nullopt;
+            return hits[i] / labels[i];
+        }
+    };
+    Evaluated latest_, evaluated_before_;
+    static constexpr double kMissed = 0.25, kMore = 0.05;  // of a class
+    std::vector<double> evaluated_, found_;                // in evaluations, per class
+    model::StepIndex evaluated_since_ = 0;                 // training steps done at the first of these
+    model::StepIndex missed_since_ = 0;  // step after the last one at which the rare answer was given
+    std::uint64_t imbalanced_ = 0;       // looks in a row
+    std::uint64_t given_ = 0;            // looks in a row at which the rare answer was given
+    std::uint64_t given_in_all_ = 0;     // of those from half of kSettled on
     bool is_answer_missed_ = false;
     bool is_never_told_ = false;   // firing; taken back when the rare answer is given several times in a row
     bool counts_answers_ = false;  // what is counted are answers to yes or no
