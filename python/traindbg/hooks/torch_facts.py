@@ -51,7 +51,6 @@ from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
-    from traindbg.hooks.torch_comparisons import Comparisons
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
     from traindbg.hooks.torch_tensors import Tensors
@@ -106,7 +105,6 @@ class Facts:
         self.left_behind = LeftBehind()
         self._averages = Averages(watched)
         self._copies = Copies(watched, hot, self._copy_called)
-        self.comparisons: Comparisons | None = None  # of who takes losses, which is made later
         self._copy: Found | None = None  # was called, and no loss was heard yet
         self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
@@ -128,8 +126,6 @@ class Facts:
         self._averages.forget()
         self._copies.forget()
         self._copy = None
-        if self.comparisons is not None:
-            self.comparisons.forget()
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()

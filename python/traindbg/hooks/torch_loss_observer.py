@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch_comparisons import Comparisons
 from traindbg.hooks.torch_data import OF_TWO, answers_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
@@ -107,8 +106,6 @@ class LossObserver:
         self._waiting: list[tuple[str, torch.Tensor]] = []  # held, on devices
         self._others: list[_Taken] = []  # since the optimizer that drives has stepped
         self._trained_with: set[str] = set()  # functions whose values led to gradients
-        self.comparisons = Comparisons(guard, watched, evaluations)
-        facts.comparisons = self.comparisons
 
     def _take(self, mode: int, name: str, value: torch.Tensor) -> int:
         """Takes a loss; one of the training when it is known whose it is. Returns the id."""
@@ -208,7 +205,6 @@ class LossObserver:
         mode, mark = self._evaluations.mode(), ""
         if mode == _TRAIN and value.requires_grad:
             self._trained_with.add(name)
-            guarded("comparisons", self.comparisons.trained_by, name, args, kwargs)
         elif mode == _TRAIN and name in self._trained_with:
             mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN:
@@ -221,7 +217,6 @@ class LossObserver:
             self._evaluations.end()
         guarded("sources", sources.note, f"{'loss' if mode == _TRAIN else 'evaluation'}/{name}")
         if mode == _EVAL:
-            guarded("comparisons", self.comparisons.evaluated)
             guarded("description", self._drivers.describe_again)
         if mode == _EVAL and self._facts.are_followed:
             self._facts.evaluated()

@@ -155,10 +155,6 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
-        self._losses.comparisons.is_wanted = any(
-            each["collection"] == "losses" and each.get("mode") in ("eval", "global")
-            for each in requirements
-        )
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
@@ -326,7 +322,6 @@ class Recording:
         self._gradients.clear()
         self._optimizers.clear()
         self._facts.clear()
-        self._losses.comparisons.end()
         self.weights.clear()
         self.tensors.deferred.clear()
         self.tensors.later.clear()

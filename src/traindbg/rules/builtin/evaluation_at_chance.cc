@@ -152,8 +152,8 @@ class EvaluationAtChance final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         if (seen_.evaluation.count() == 0)
-            return "no evaluation loss was seen: after model.eval() or without gradients, compute the loss "
-                   "by a function of torch.nn.functional, or compare what the model returned with the labels";
+            return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
+                   "torch.nn.functional";
         if (!seen_.loss.label_entropy() || !seen_.evaluation.label_entropy())
             return "the loss is no cross-entropy of classes in training and evaluation both";
         if (!(rows() > 0)) return "it is not known how many rows the training has";

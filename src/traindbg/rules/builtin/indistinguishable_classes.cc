@@ -29,7 +29,8 @@ const model::RuleInfo kIndistinguishableClasses = {
         "Two classes are told from all others, and from each other no better than by tossing a coin, on the "
         "data that the model is trained on.",
     .when =
-        "A classification of three classes or more. In the later half of the training's counted batches "
+        "A classification of three classes or more, when it is over. In the later half of the training's "
+        "counted batches "
         "(`looks` at least, `labels` labels of the pair) what the model says of two classes explains itself: "
         "batch by batch, labels of one that were missed were given the other, up to `open` of the errors, "
         "and with any other class at least 0.2 more are left. Of what guessing between the two gets wrong no "
@@ -48,8 +49,10 @@ const model::RuleInfo kIndistinguishableClasses = {
         "them apart. Take out the flip, rotation or scaling that turns one into the other, or change the "
         "label together with the input.",
     .healthy =
-        "Classes that are told apart later than others: while more and more are, it is not told. Classes "
-        "that look alike, of which most are told. A pair that nobody can tell apart should be one class.",
+        "Classes that are told apart later than others: while more and more are, it is not told, nor before "
+        "the training is over. One that ends on the plateau before that looks the same: train on for some "
+        "more passes, and see whether they stay together. Classes that look alike, of which most are told. A "
+        "pair that nobody can tell apart should be one class.",
     .cost = "Classes of every 5th training step, and of some evaluated batches.",
     .original = "",
     .source = "Cubuk et al., \"AutoAugment: learning augmentation strategies from data\", CVPR 2019",
@@ -102,7 +105,7 @@ class IndistinguishableClasses final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain && loop_fact(step, "trainings")) {
-            judge(sink, true);
+            judge(sink);
             begin_anew();
         }
         if (const auto all = loop_fact(step, "rows_of_training")) rows_.all = all->value;
@@ -124,9 +127,9 @@ class IndistinguishableClasses final : public Rule {
         trained_.push_back({step.step(), counts});
         ++taken_;
         if (trained_.size() > kMostLooks) trained_.pop_front();
-        if (taken_ % kEvery == 0) judge(sink, false);
     }
-    void on_end(FindingSink& sink) override { judge(sink, true); }
+    // Not before: on a plateau that it will leave, a training looks the same.
+    void on_end(FindingSink& sink) override { judge(sink); }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         if (classes_ == 0) return "no classification by one loss with up to 64 classes was seen";
@@ -138,7 +141,6 @@ class IndistinguishableClasses final : public Rule {
   private:
     // The later half of a training is looked at, and of a long one of these the last.
     static constexpr std::size_t kMostLooks = 128, kMostEvaluated = 64;
-    static constexpr std::uint64_t kEvery = 8;
     static constexpr double kErrors = 0.3;  // of the pair's labels
     static constexpr double kOthersOpen = 0.2, kHalfMore = 0.05;
     static constexpr double kFewestEvaluated = 50;
@@ -158,7 +160,7 @@ class IndistinguishableClasses final : public Rule {
         evaluated_.clear();
         taken_ = 0;
         classes_ = 0;
-        has_several_ = is_firing_ = false;  // what was found stays
+        has_several_ = false;
         rows_ = {};
     }
     void take_evaluated(const model::StepView& step) {
@@ -167,15 +169,13 @@ class IndistinguishableClasses final : public Rule {
         if (evaluated_.size() > kMostEvaluated) evaluated_.pop_front();
     }
 
-    void judge(FindingSink& sink, bool is_end) {
+    void judge(FindingSink& sink) {
         if (classes_ < kFewestCounted || has_several_ || game_.is_on()) return;
         const std::size_t half = std::min<std::size_t>(taken_ - taken_ / 2, trained_.size());
-        if (half < looks_ || (!is_end && half < 2 * looks_)) return;
+        if (half < looks_) return;
         ++judged_;
         const std::vector<Tied> tied = tied_classes(trained_.size() - half);
         if (!tied.empty()) fire(tied, trained_[trained_.size() - half].step, sink);
-        else if (is_firing_) sink.clear(kKey);
-        is_firing_ = !tied.empty();
     }
 
     [[nodiscard]] Pair sum(std::size_t begin, std::size_t end, std::size_t a, std::size_t b) const {
@@ -301,7 +301,7 @@ class IndistinguishableClasses final : public Rule {
     std::deque<Look> trained_, evaluated_;  // evaluated batches stand at the training step before them
     std::uint64_t taken_ = 0, judged_ = 0;
     std::size_t classes_ = 0;
-    bool has_several_ = false, is_firing_ = false;
+    bool has_several_ = false;
     model::StepIndex last_ = 0;
     struct Rows {
         double all = 0, known = 0, looked_at = 0;

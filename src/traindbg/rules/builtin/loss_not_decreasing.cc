@@ -9,7 +9,6 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
-#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
@@ -51,9 +50,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "of "
         "any two, within 10 %; from 100 steps on, where it is above 95 % of guessing, without a trend over "
         "the "
-        "second half. At the end of 200 steps of a regression: above 95 % of what the best constant gives, "
-        "and so was every evaluation, with no trend (z > -2), where the targets of nearest inputs differ by "
-        "more than 92 % of what any two do.",
+        "second half.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -92,7 +89,6 @@ class LossNotDecreasing final : public Rule {
         if (loop_fact(step, "trainings")) seen_ = Seen();  // another one begins, as the loss does
         note_gradients(step);
         neighbours_.observe(step);
-        guessing_.observe(step);
         if (!loss_.observe(step)) return;
         evaluated_as_ = name_in_evaluations(step);
         if (seen_.evaluated > 0) {
@@ -131,8 +127,7 @@ class LossNotDecreasing final : public Rule {
     void on_end(FindingSink& sink) override {
         if (loss_.count() < kShort || !firing_.empty()) return;
         stands_still_ = loss_.count() < min_steps_ && is_stalled();
-        if (stands_still_ || has_learned_nothing() || is_without_signal() || are_targets_unrelated())
-            set("stalled", true, sink);
+        if (stands_still_ || has_learned_nothing() || is_without_signal()) set("stalled", true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -237,24 +232,6 @@ class LossNotDecreasing final : public Rule {
                (seen_.evaluations == 0 || seen_.best_evaluation > 0.95 * *base);
     }
 
-    // The same of a regression, whose loss of guessing is known by the targets that were captured: where
-    // these have long tails only about. One that follows a weak signal falls, if slowly.
-    [[nodiscard]] bool are_targets_unrelated() const {
-        const std::optional<double> guess = guess_of_regression(), unlike = neighbours_.unlike();
-        constexpr std::uint64_t kFewest = 200;
-        constexpr double kFewestRows = 250, kUnlike = 0.92, kOfGuess = 0.95;
-        const auto means = loss_.blocks().means();
-        return guess && unlike && loss_.count() >= kFewest && neighbours_.rows() >= kFewestRows &&
-               *unlike > kUnlike && loss_.level() > kOfGuess * *guess && means.size() >= 20 &&
-               trend_z(means) > -2 && (seen_.evaluations == 0 || seen_.best_evaluation > kOfGuess * *guess);
-    }
-    // Where the loss is what that one function returned and nothing else.
-    [[nodiscard]] std::optional<double> guess_of_regression() const {
-        if (!is_regression(guessing_.function()) || evaluated_as_ != "loss/" + guessing_.function())
-            return std::nullopt;
-        return guessing_.constant_loss();
-    }
-
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
     // best: what is trained on became harder, as it does where a model is given more and more of its own
     // outputs. That makes no loss a hundred times as large.
@@ -332,9 +309,7 @@ class LossNotDecreasing final : public Rule {
     }
 
     void fire(std::string_view key, FindingSink& sink) const {
-        const std::optional<double> classes = loss_.base_rate();
-        const std::optional<double> base =
-            classes || key != "stalled" || !are_targets_unrelated() ? classes : guess_of_regression();
+        const std::optional<double> base = loss_.base_rate();
         const double level = loss_.level();
         const bool note_only = loss_.is_game() || !loss_.is_known_function();
         model::Finding finding;
@@ -373,11 +348,9 @@ class LossNotDecreasing final : public Rule {
             finding.message =
                 base ? base::format(
                            "The loss {} {} after {} steps, no better than guessing ({}, from the "
-                           "{}).",
+                           "labels of {} classes).",
                            stands_still_ ? "stands still at" : "is", human_number(level), loss_.count(),
-                           human_number(*base),
-                           classes ? base::format("labels of {} classes", loss_.classes())
-                                   : std::string("spread of the targets"))
+                           human_number(*base), loss_.classes())
                      : base::format("The loss stands still at {} after {} steps; it started at {}.",
                                     human_number(level), loss_.count(), human_number(loss_.start()));
             if (jumped)
@@ -419,7 +392,6 @@ class LossNotDecreasing final : public Rule {
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
     Neighbours neighbours_;
-    Guessing guessing_;
     RowsChange rows_;
     Seen seen_;
 };
@@ -436,8 +408,6 @@ std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
     for (model::Requirement& more : neighbour_requirements(kLossNotDecreasing.name))
         all.push_back(std::move(more));
     for (model::Requirement& more : row_requirements(kLossNotDecreasing.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : argument_requirements(kLossNotDecreasing.name))
-        all.push_back(std::move(more));
     return all;
 }
 

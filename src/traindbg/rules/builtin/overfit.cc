@@ -99,8 +99,8 @@ class Overfit final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         if (evaluations_ == 0)
-            return "no evaluation loss was seen: after model.eval() or without gradients, compute the loss "
-                   "by a function of torch.nn.functional, or compare what the model returned with the labels";
+            return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
+                   "torch.nn.functional";
         return base::format("evaluations seen: {}; it judges from {} on", evaluations_, patience_ + 1);
     }
 
