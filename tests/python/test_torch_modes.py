@@ -154,3 +154,28 @@ def test_nothing_is_kept_alive():
     del module
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("is_eval", [True, False])
+def test_the_mode_of_an_evaluation_is_that_of_the_call(run_dir, is_eval):
+    """A helper puts the mode back, and the loss is computed after that."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rules = ["train_mode_in_validation"]
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for step in range(12):
+            model.train()
+            optimizer.zero_grad()
+            F.cross_entropy(model(X[:64]), Y[:64]).backward()
+            optimizer.step()
+            if step % 3 == 2:
+                model.train(not is_eval)
+                with torch.no_grad():
+                    scores = model(X[64:])
+                model.train(is_eval)
+                F.cross_entropy(scores, Y[64:])
+    run = td.Run(run_dir)
+    (name,) = run.names("^loop/modules_in_train")
+    told = run.scalars(name, mode="eval").values.tolist()
+    assert told == [0.0 if is_eval else 2.0] * 4

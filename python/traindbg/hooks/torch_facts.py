@@ -192,6 +192,7 @@ class Facts:
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:
+            guarded("loop", self.loop.modes.called_in_evaluation)
             guarded("unsaid", self.unsaid.given, tensor, self._hot.steps, self._tensors.later)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)

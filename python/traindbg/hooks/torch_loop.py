@@ -192,6 +192,7 @@ class LoopObserver:
     def begin(self, is_due: bool) -> None:
         """A step begins."""
         self.clear()
+        self.modes.step_begins()
         self.is_open = is_due
         if not is_due:
             return

@@ -79,6 +79,7 @@ class Modes:
         self._teller = teller
         self._models = models
         self._norms_were_fresh: bool | None = None
+        self._called: list[str] | None = None  # what acted as in training at the last call
 
     def forget(self) -> None:
         """Another training begins: norms that were trained before bring their statistics along."""
@@ -152,6 +153,23 @@ class Modes:
 
         Of so many `samples`; in training it was of so many as `batches` holds.
         """
+        called, self._called = self._called, None
+        on = self._in_training() if called is None else called
+        if on is not None:
+            place = on[0] if on else ""
+            self._teller.fact("modules_in_train", len(on), place, evaluation=True)
+            self.tell_whether_other(samples, batches)
+
+    def called_in_evaluation(self) -> None:
+        """A model is called without gradients; by the loss its mode may be another one."""
+        self._called = self._in_training()
+
+    def step_begins(self) -> None:
+        """What was called before belongs to no evaluation that comes."""
+        self._called = None
+
+    def _in_training(self) -> list[str] | None:
+        """What acts as in training, of what acts by its mode; None where nothing does."""
         for watcher in self._models.watchers:
             together = [watcher, *self._models.companions_of(watcher)]
             acting = [
@@ -161,13 +179,9 @@ class Modes:
                 for name, module in model.named_modules()
                 if acts_by_mode(module)
             ]
-            if not acting:
-                continue
-            on = [name for name, module, is_on in acting if is_on and module.training]
-            place = on[0] if on else ""
-            self._teller.fact("modules_in_train", len(on), place, evaluation=True)
-            self.tell_whether_other(samples, batches)
-            return
+            if acting:
+                return [name for name, module, is_on in acting if is_on and module.training]
+        return None
 
     def tell_whether_other(self, samples: int, batches: set[int]) -> None:
         """Of an evaluation. Of as many samples as the training's batches it may be one of those."""

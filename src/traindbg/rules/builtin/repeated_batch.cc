@@ -36,7 +36,8 @@ const model::RuleInfo kRepeatedBatch = {
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
         "at each step, which somebody made once, a batch that is memorised on purpose; but a warning where "
-        "it comes from a DataLoader of more batches and the model is evaluated on other data. Also (warning) "
+        "it comes from a DataLoader of more batches and the model is evaluated on other data (twice, where no "
+        "loss of it is computed). Also (warning) "
         "where, "
         "after each of three evaluations in a row, a generator of random numbers (torch, NumPy, Python) is "
         "in "
@@ -86,6 +87,11 @@ class RepeatedBatch final : public Rule {
         }
         if (const auto rows = loop_fact(step, "rows_unscored_of"); rows && rows_ > 0)
             times_evaluated_ = std::max(times_evaluated_, rows->value / rows_);
+        // Of evaluations that compute no loss.
+        const auto others = loop_fact(step, "rows_unscored"),
+                   trained = loop_fact(step, "rows_unscored_trained");
+        if (others && trained && others->value >= kFewestOthers && trained->value == 0 && ++unscored_ >= 2)
+            evaluates_others_ = true;
         // All inputs of the model together.
         std::uint64_t fingerprint = 0;
         bool any = false;
@@ -285,13 +291,15 @@ class RepeatedBatch final : public Rule {
     static constexpr const char* kSeed = "seed";
     static constexpr std::uint64_t kEvaluations = 2;
     static constexpr double kPlaces = 4;
-    static constexpr double kTimes = 8;  // rows of an evaluation, of those of the batch
+    static constexpr double kFewestOthers = 8;  // rows of an evaluation, none of them of the training
+    static constexpr double kTimes = 8;         // rows of an evaluation, of those of the batch
     std::uint64_t steps_;
     model::StepIndex seed_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
     std::uint64_t values_ = 0;  // in a training batch
     double size_ = 0;           // their root mean square
     bool evaluates_others_ = false;
+    int unscored_ = 0;                                  // evaluations of other data that compute no loss
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     std::uint64_t values_evaluated_ = 0;                // in one evaluation
     double rows_ = 0, times_evaluated_ = 0;             // of the batch; an evaluation's, in batches
