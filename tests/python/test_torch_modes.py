@@ -175,6 +175,7 @@ def test_the_mode_of_an_evaluation_is_that_of_the_call(run_dir, is_eval):
                     scores = model(X[64:])
                 model.train(is_eval)
                 F.cross_entropy(scores, Y[64:])
+                F.multi_margin_loss(scores, Y[64:])  # of the same call
     run = td.Run(run_dir)
     (name,) = run.names("^loop/modules_in_train")
     told = run.scalars(name, mode="eval").values.tolist()

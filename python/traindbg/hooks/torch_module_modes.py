@@ -153,8 +153,7 @@ class Modes:
 
         Of so many `samples`; in training it was of so many as `batches` holds.
         """
-        called, self._called = self._called, None
-        on = self._in_training() if called is None else called
+        on = self._in_training() if self._called is None else self._called
         if on is not None:
             place = on[0] if on else ""
             self._teller.fact("modules_in_train", len(on), place, evaluation=True)

@@ -462,7 +462,7 @@ class ClassImbalance final : public Rule {
     [[nodiscard]] bool is_found_more_and_more(std::size_t i) const {
         const std::optional<double> now = latest_.share(i), then = evaluated_before_.share(i);
         const bool is_firing = firing_.contains(kInEvaluation);
-        return now && (*now >= kMissed || (!is_firing && *now > then.value_or(0) + kMore));
+        return now && (*now >= kMissed || (!is_firing && then && *now > *then + kMore));
     }
     // Rare classes that are known by heart alone.
     [[nodiscard]] bool is_missed_in_evaluation() {

@@ -165,7 +165,9 @@ class IndistinguishableClasses final : public Rule {
     }
     void take_evaluated(const model::StepView& step) {
         if (step.record->classes.size() != 1) return;
-        evaluated_.push_back({last_, step.record->classes.front().counts});
+        const model::ClassCounts& counts = step.record->classes.front().counts;
+        if (counts.labels.size() > kMostCounted) return;
+        evaluated_.push_back({last_, counts});
         if (evaluated_.size() > kMostEvaluated) evaluated_.pop_front();
     }
 
@@ -270,7 +272,7 @@ class IndistinguishableClasses final : public Rule {
             : augmented ? base::format(" There are more different rows ({:.0f}) than the training has "
                                        "({:.0f}): they are augmented.",
                                        rows_.known, rows_.all)
-                        : std::string());
+                        : std::string(" Whether they are augmented is not known."));
         finding.fix = are_labels
                           ? "Look at a dozen rows of each of the two. Where they are of one kind with two "
                             "names, make them one class; where a person can tell them apart, look for what "
