@@ -51,6 +51,7 @@ from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_loader_labels import LoaderLabels
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
     from traindbg.hooks.torch_tensors import Tensors
@@ -84,13 +85,19 @@ class Facts:
     """One per recording. Owns the observers, and the input of the step under way."""
 
     def __init__(
-        self, tensors: Tensors, watched: WatchedModels, hot: _core.HotPath, unseen: Unseen
+        self,
+        tensors: Tensors,
+        watched: WatchedModels,
+        hot: _core.HotPath,
+        unseen: Unseen,
+        loader_labels: LoaderLabels,
     ) -> None:
         self.are_followed = False  # the plan asks for them, at some steps
         self._tensors = tensors
         self._watched = watched
         self._hot = hot
         self.loop = LoopObserver(tensors, watched, hot)
+        self.loader_labels = loader_labels
         self.kept = KeptGradients()
         self.turns = FrozenTurns()
         self.clips = Clips(tensors)
@@ -126,6 +133,7 @@ class Facts:
         self._averages.forget()
         self._copies.forget()
         self._copy = None
+        self.loader_labels.forget()
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
@@ -139,6 +147,7 @@ class Facts:
         self.loop.clear()
         self.kept.clear()
         self.forget()
+        self.loader_labels.end()
         self.sequences.clear()
         self.hazards.clear()
         self.mixing.clear()
@@ -239,6 +248,7 @@ class Facts:
         """In training or in an evaluation, by a loss function."""
         labels = args[1] if len(args) > 1 else kwargs.get("target")
         if mode == _TRAIN:
+            guarded("loader labels", self.loader_labels.trained_by, name, args, kwargs)
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
@@ -321,6 +331,7 @@ class Facts:
 
     def evaluated(self) -> None:
         """A loss of an evaluation was computed."""
+        self.loader_labels.evaluated()
         self.random.evaluated()
         if rounds.since != self._hot.steps:
             guarded("rounds", rounds.evaluates, self._hot.steps)

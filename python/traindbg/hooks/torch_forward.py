@@ -123,6 +123,7 @@ class Sink(Protocol):
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
+    def model_returned(self, given: tuple[Any, dict[str, Any]], output: Any) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
@@ -390,6 +391,7 @@ class ForwardObserver:
                 if self.observing and self.counts_unseen:
                     self._count_unseen()
                 self._pass_ends()
+                self._sink.model_returned((args, rest[0]), output)
         except Exception as error:
             self._sink.failed("forward", error)
 

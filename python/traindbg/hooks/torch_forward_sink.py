@@ -161,6 +161,15 @@ class ForwardSink:
         if self.now == _TRAIN and self._facts.probes.is_open:
             guarded("probes", self._facts.probes.called, root, args, kwargs)
 
+    @boundary("loader labels")
+    def model_returned(self, given: tuple[Any, dict[str, Any]], output: Any) -> None:
+        if patches.is_transforming() or torch.jit.is_tracing():
+            return
+        if self.now == _TRAIN:
+            self._facts.loader_labels.trains(given, output)
+        else:
+            self._facts.loader_labels.evaluates(given, output)
+
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
         if patches.is_transforming():
@@ -303,6 +312,9 @@ class CompanionSink(ForwardSink):
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Probes are of leaders."""
+
+    def model_returned(self, given: tuple[Any, dict[str, Any]], output: Any) -> None:
+        """Nor do they return what a loss is computed of."""
 
     def wants_functions(self) -> bool:
         """Those that are called within a pass of a leader are heard of there."""

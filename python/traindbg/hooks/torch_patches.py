@@ -54,6 +54,7 @@ from traindbg.hooks import torch_densities as densities
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_init, listening_iter
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_loader_labels import listening_next
 from traindbg.hooks.torch_losses import without_weights
 from traindbg.hooks.torch_modes import listening_eval, modes
 from traindbg.hooks.torch_reductions import listening_reduce
@@ -859,6 +860,7 @@ def acquire() -> None:
     loader = torch.utils.data.DataLoader
     _replace(loader, "__init__", listening_init)
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
+    _replace(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", listening_next)
     _replace(torch.nn.Module, "eval", functools.partial(listening_eval, _steps_made))
     _replace(torch.nn.Module, "train", listening_train)
     for switch, names in _SWITCHES.items():

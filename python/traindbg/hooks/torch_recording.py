@@ -45,6 +45,7 @@ from traindbg.hooks.torch_guard import (
 )
 from traindbg.hooks.torch_in_backward import StepsInBackward
 from traindbg.hooks.torch_leaves import names_of
+from traindbg.hooks.torch_loader_labels import LoaderLabels
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled, unwrap
@@ -85,7 +86,8 @@ class Recording:
         self._micro = MicroBatches()
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
-        self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen)
+        loader_labels = LoaderLabels(self.guard, self.watched, self._evaluations)
+        self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen, loader_labels)
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
@@ -155,6 +157,12 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
+        self._facts.loader_labels.follow(
+            any(
+                each["collection"] == "losses" and each.get("mode") in ("eval", "global")
+                for each in requirements
+            )
+        )
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))

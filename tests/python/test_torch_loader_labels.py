@@ -1,0 +1,492 @@
+"""Losses of evaluations that compute none, of the labels that came with a loader's batch."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import queue
+import threading
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+import traindbg as td
+from traindbg.hooks.torch_loader_labels import batches
+
+X = torch.randn(128, 6, generator=torch.Generator().manual_seed(1))
+CLASSES = (X[:, 0] > 0).long() + (X[:, 1] > 0.5).long()
+YES = (X[:, :1] > 0).float()
+NUMBERS = X[:, :1] * 2 + 1
+OF_TRAINING, OF_EVALUATION, BATCH = 96, 32, 16
+BATCHES = OF_EVALUATION // BATCH
+EPOCHS = 4
+
+
+def hits(output, y):
+    return (output.argmax(-1) == y).sum().item()
+
+
+def plain(model, batch):
+    x, y = batch
+    return model(x), y
+
+
+def loaders(y, **settings):
+    parts = slice(0, OF_TRAINING), slice(OF_TRAINING, None)
+    generator = torch.Generator().manual_seed(3)
+    train, val = (TensorDataset(X[part], y[part]) for part in parts)
+    return (
+        DataLoader(train, batch_size=BATCH, shuffle=True, generator=generator, **settings),
+        DataLoader(val, batch_size=BATCH, **settings),
+    )
+
+
+def train(
+    run_dir,
+    loss,
+    y=CLASSES,
+    *,
+    given=plain,
+    evaluated=None,
+    outputs=3,
+    model=None,
+    data=None,
+    watch=True,
+    without=torch.no_grad,
+    is_known=True,
+):
+    """Trains `EPOCHS` times through a loader, and evaluates after each time.
+
+    `given(model, batch)` gives the output and the labels, in training, and `evaluated` the same in
+    evaluations. Returns the weights at the end and the losses of all evaluated batches but those of
+    the first evaluation. Not where
+    the loss is not known of them.
+    """
+    torch.manual_seed(0)
+    model = model or nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, outputs))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trained, val = data or loaders(y)
+    expected = []
+    watcher = None
+    if watch:
+        watcher = td.watch(
+            model, optimizer, run_dir=run_dir, supervise=False, rules=["overfit", "label_noise"]
+        )
+    for epoch in range(EPOCHS):
+        model.train()
+        for batch in trained:
+            optimizer.zero_grad()
+            loss(*given(model, batch)).backward()
+            optimizer.step()
+        model.eval()
+        with without():
+            for batch in val:
+                output, labels = (evaluated or given)(model, batch)
+                hits(output, labels)
+                if epoch > 0:
+                    expected.append((output.clone(), labels.clone()))
+    if watcher is not None:
+        watcher.detach()
+    weights = [p.detach().clone() for p in model.parameters()]
+    return weights, [loss(*each).item() for each in expected] if is_known and watch else []
+
+
+def losses(run_dir, function="cross_entropy"):
+    run = td.Run(run_dir)
+    if f"loss/{function}" not in run.names():
+        return []
+    return list(run.scalars(f"loss/{function}", "eval")[1])
+
+
+def weighed(o, y):
+    return F.cross_entropy(o, y, torch.tensor([1.0, 2.0, 5.0]), label_smoothing=0.2)
+
+
+def weighed_yes(o, y):
+    return F.binary_cross_entropy_with_logits(o, y, pos_weight=torch.tensor([3.0]))
+
+
+CASES = {
+    "cross_entropy": (F.cross_entropy, CLASSES, 3),
+    "nll_loss": (F.nll_loss, CLASSES, nn.LogSoftmax(1)),
+    "binary_cross_entropy": (F.binary_cross_entropy, YES, nn.Sigmoid()),
+    "binary_cross_entropy_with_logits": (weighed_yes, YES, 1),
+    "mse_loss": (F.mse_loss, NUMBERS, 1),
+    "l1_loss": (nn.L1Loss(), NUMBERS, 1),
+    "smooth_l1_loss": (nn.SmoothL1Loss(beta=0.3), NUMBERS, 1),
+    "huber_loss": (nn.HuberLoss(delta=0.2), NUMBERS, 1),
+}
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_the_loss_of_the_training_is_computed(function, tmp_path):
+    loss, y, last = CASES[function]
+    model = None
+    if isinstance(last, nn.Module):
+        model = nn.Sequential(nn.Linear(6, y.shape[1] if y.dim() > 1 else 3), last)
+    outputs = last if isinstance(last, int) else 0
+    _, expected = train(tmp_path / "run", loss, y, outputs=outputs, model=model)
+    found = losses(tmp_path / "run", function)
+    assert len(found) == (EPOCHS - 1) * BATCHES  # of all but the first evaluation
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_settings_of_the_training_count(tmp_path):
+    _, expected = train(tmp_path / "run", weighed)
+    found = losses(tmp_path / "run")
+    assert len(found) == (EPOCHS - 1) * BATCHES
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_classes_are_counted(tmp_path):
+    right = []
+
+    def evaluated(model, batch):
+        output, y = plain(model, batch)
+        right.append(hits(output, y))
+        return output, y
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    run = td.Run(tmp_path / "run")
+    counted = [run.step(s, "eval").classes["classes/cross_entropy"] for s in run.steps("eval")]
+    assert [sum(each.hits) for each in counted] == right[BATCHES:]
+
+
+class Named(Dataset):
+    """Batches with names, in double precision, and a number of the row that nobody trains on."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        row = self.rows[index]
+        return {"row": row, "of": {"x": X[row].double(), "y": CLASSES[row]}}
+
+
+def test_parts_are_found_by_their_values(tmp_path):
+    """The model is given a copy of one part in other numbers, and the loss that of another one."""
+    rows = torch.arange(128)
+    data = (
+        DataLoader(Named(rows[:OF_TRAINING]), batch_size=BATCH, shuffle=True),
+        DataLoader(Named(rows[OF_TRAINING:]), batch_size=BATCH),
+    )
+
+    def given(model, batch):
+        return model(batch["of"]["x"].float()), batch["of"]["y"].to(torch.int32).long()
+
+    _, expected = train(tmp_path / "run", F.cross_entropy, given=given, data=data)
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+def test_forms_are_those_of_the_training(tmp_path):
+    """Of labels without a second dimension, in whole numbers, for one output."""
+    y = YES.squeeze(1).long()
+
+    def given(model, batch):
+        return model(batch[0]).squeeze(1), batch[1].float()
+
+    def evaluated(model, batch):
+        output = model(batch[0])
+        return output.squeeze(1), batch[1].float()
+
+    loss = nn.BCEWithLogitsLoss()
+    _, expected = train(tmp_path / "run", loss, y, given=given, evaluated=evaluated, outputs=1)
+    found = losses(tmp_path / "run", "binary_cross_entropy_with_logits")
+    assert len(found) == (EPOCHS - 1) * BATCHES
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_words_of_sentences_are_rows(tmp_path):
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(9, 8), nn.Linear(8, 9)
+
+        def forward(self, words):
+            return self.head(self.embed(words)), "beside it"
+
+    words = torch.randint(0, 9, (128, 7), generator=torch.Generator().manual_seed(2))
+    data = TensorDataset(words, words.roll(1, 1))
+    of = [torch.utils.data.Subset(data, rows) for rows in (range(96), range(96, 128))]
+    data = [DataLoader(each, batch_size=BATCH) for each in of]
+
+    def given(model, batch):
+        output, _ = model(batch[0])
+        return output.view(-1, 9), batch[1].view(-1)
+
+    _, expected = train(tmp_path / "run", F.cross_entropy, given=given, data=data, model=Words())
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tensors_of_inference_mode(workers, tmp_path):
+    _, expected = train(
+        tmp_path / "run",
+        F.cross_entropy,
+        without=torch.inference_mode,
+        data=loaders(CLASSES, num_workers=workers),
+    )
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+def test_fewer_bits_of_autocast(tmp_path):
+    def given(model, batch):
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(batch[0]), batch[1]
+
+    def loss(output, y):
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.cross_entropy(output, y)
+
+    _, expected = train(tmp_path / "run", loss, given=given)
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+def test_without_evaluation_mode(tmp_path):
+    """Gradients alone are off, and only around the model's call."""
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trained, val = loaders(CLASSES)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
+        for _ in range(EPOCHS):
+            for x, y in trained:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+            for x, y in val:
+                with torch.no_grad():
+                    hits(model(x), y)
+    assert len(losses(tmp_path / "run")) == (EPOCHS - 1) * BATCHES
+
+
+# What is not an evaluation of the same kind, or has a loss.
+
+
+def test_what_the_program_computes_is_recorded_alone(tmp_path):
+    def evaluated(model, batch):
+        output, y = plain(model, batch)
+        F.cross_entropy(output, y)
+        return output, y
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert len(losses(tmp_path / "run")) == EPOCHS * BATCHES
+    assert batches.keeps is None
+
+
+def test_another_loss_of_the_program_is_recorded_alone(tmp_path):
+    def evaluated(model, batch):
+        output, y = plain(model, batch)
+        F.nll_loss(output.log_softmax(1), y)
+        return output, y
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert losses(tmp_path / "run") == []
+    assert len(losses(tmp_path / "run", "nll_loss")) == EPOCHS * BATCHES
+
+
+def noise(model, batch):
+    return model(batch[0] + 0.1), batch[1]
+
+
+def permuted(model, batch):
+    x, y = batch
+    x[:, 0] = x[:, 0].roll(1)  # where it lies
+    return model(x), y
+
+
+def renamed(model, batch):
+    x, y = batch
+    y.copy_((y + 1) % 3)
+    return model(x), y
+
+
+def of_another_model(model, batch):
+    return copy.deepcopy(model)(batch[0]), batch[1]
+
+
+@pytest.mark.parametrize("evaluated", [noise, permuted, renamed, of_another_model])
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_what_is_changed_says_nothing(evaluated, without, tmp_path):
+    # What is changed in place must not be the data set.
+    data = (
+        loaders(CLASSES)[0],
+        DataLoader(TensorDataset(X[96:].clone(), CLASSES[96:].clone()), batch_size=BATCH),
+    )
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated, data=data, without=without)
+    assert losses(tmp_path / "run") == []
+
+
+def test_a_batch_counts_once(tmp_path):
+    def evaluated(model, batch):
+        x, y = batch
+        outputs = [model(x) for _ in range(5)]
+        model(x.flip(1))
+        return outputs[0], y
+
+    _, expected = train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+
+
+def of_angles(o, y):
+    return F.cross_entropy(F.normalize(o, dim=1) * 30, y)
+
+
+def of_samples(o, y):
+    return F.cross_entropy(o, y, reduction="none").mean()
+
+
+def summed(o, y):
+    return F.cross_entropy(o, y, reduction="sum")
+
+
+def mixed(o, y):
+    return F.cross_entropy(o, F.one_hot(y, 3).float() * 0.9 + 0.03)
+
+
+def after_another(o, y):
+    return F.cross_entropy(o * 0.5, y) + F.cross_entropy(o, y)
+
+
+@pytest.mark.parametrize("loss", [of_angles, of_samples, summed, mixed, after_another])
+def test_a_loss_of_something_else_says_nothing(loss, tmp_path):
+    train(tmp_path / "run", loss)
+    assert losses(tmp_path / "run") == []
+
+
+def test_mixed_inputs_of_the_training_say_nothing(tmp_path):
+    def given(model, batch):
+        x, y = batch
+        return model(0.7 * x + 0.3 * x.roll(1, 0)), y
+
+    train(tmp_path / "run", F.cross_entropy, given=given, evaluated=plain)
+    assert losses(tmp_path / "run") == []
+
+
+def test_probabilities_are_not_what_the_loss_is_given(tmp_path):
+    class InEvaluation(nn.Module):
+        def forward(self, x):
+            return x if self.training else x.softmax(1)
+
+    train(tmp_path / "run", F.cross_entropy, model=nn.Sequential(nn.Linear(6, 3), InEvaluation()))
+    assert losses(tmp_path / "run") == []
+
+
+def test_labels_that_the_loss_cannot_be_given(tmp_path):
+    """A device may refuse to go on; and a mean of none is no number."""
+    y = CLASSES.clone()
+    y[OF_TRAINING] = 3  # of a class that was not trained
+    y[OF_TRAINING + BATCH :] = -100
+    train(tmp_path / "run", F.cross_entropy, data=loaders(y), is_known=False)
+    assert losses(tmp_path / "run") == []
+
+
+def test_of_whole_tensors_nothing_is_known(tmp_path):
+    class Whole:
+        def __iter__(self):
+            return iter(zip(X.split(BATCH), CLASSES.split(BATCH), strict=True))
+
+    train(tmp_path / "run", F.cross_entropy, data=(Whole(), Whole()))
+    assert losses(tmp_path / "run") == []
+
+
+def test_batches_that_a_thread_draws_say_nothing(tmp_path):
+    class Ahead:
+        def __init__(self, loader):
+            self.loader = loader
+
+        def __iter__(self):
+            drawn = queue.Queue()
+            thread = threading.Thread(target=lambda: [drawn.put(each) for each in self.loader])
+            thread.start()
+            thread.join()
+            return iter(list(drawn.queue))
+
+    train(tmp_path / "run", F.cross_entropy, data=[Ahead(each) for each in loaders(CLASSES)])
+    assert losses(tmp_path / "run") == []
+
+
+# Nothing is left, changed or kept.
+
+
+def test_the_training_is_the_same_bit_for_bit(tmp_path):
+    told = ([], [])
+
+    def run(watch, numbers):
+        def evaluated(model, batch):
+            output, y = plain(model, batch)
+            numbers.append((hits(output, y), torch.rand(1).item()))
+            return output, y
+
+        return train(tmp_path / "run", F.cross_entropy, evaluated=evaluated, watch=watch)[0]
+
+    weights = run(False, told[0]), run(True, told[1])
+    assert told[0] == told[1]
+    assert all(map(torch.equal, *weights))
+    assert len(losses(tmp_path / "run")) == (EPOCHS - 1) * BATCHES
+
+
+def test_nothing_stays(tmp_path):
+    before = _BaseDataLoaderIter.__next__
+    train(tmp_path / "run", F.cross_entropy)
+    assert _BaseDataLoaderIter.__next__ is before
+    assert batches.keeps is None
+    assert batches.last() == []
+
+
+def test_no_batch_is_kept(tmp_path):
+    """One of the training is gone when the program lets go of it, one of an evaluation after it."""
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trained, val = loaders(CLASSES)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
+        for epoch in range(EPOCHS):
+            for x, y in trained:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                alive = weakref.ref(y)
+                del x, y
+                gc.collect()
+                assert epoch == 0 or alive() is None
+            with torch.no_grad():
+                for x, y in val:
+                    hits(model(x), y)
+                    alive = weakref.ref(y)
+            del x, y
+            gc.collect()
+            assert alive() is None
+    assert len(losses(tmp_path / "run")) == (EPOCHS - 1) * BATCHES
+
+
+def test_of_two_models_nothing_is_known(tmp_path):
+    """Which of them an evaluation is about."""
+    torch.manual_seed(0)
+    first, second = nn.Linear(6, 3), nn.Linear(6, 1)
+    with td.watch(first, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
+        td.watch(second)
+        for model, loss, y in ((first, F.cross_entropy, CLASSES), (second, F.mse_loss, NUMBERS)):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+            trained, val = loaders(y)
+            for _ in range(8):
+                for x, t in trained:
+                    optimizer.zero_grad()
+                    loss(model(x), t).backward()
+                    optimizer.step()
+                with torch.no_grad():
+                    for x, t in val:
+                        hits(model(x), t.squeeze())
+    assert losses(tmp_path / "run") == []
