@@ -152,3 +152,65 @@ def test_biases_of_frozen_matrices(tmp_path: Path, how: str) -> None:
         assert set(run["loop/frozen_fresh_modules/0"].series("value")[1]) == {2.0}
         assert set(run["loop/frozen_fresh_biased"].series("value")[1]) == {2.0}
         assert set(run["loop/frozen_fresh_held"].series("value")[1]) == {0.0}
+
+
+class _Own(nn.Module):
+    """Has a use of its own for the word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 32)
+        self.requires_grad = True  # type: ignore[assignment]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.layer(x)
+        return y
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("attribute", {1.0}),
+        ("freezes nothing", {1.0}),
+        ("attribute, then method", {1.0, 0.0}),
+        ("method", None),
+        ("own", None),
+        ("same word", None),
+    ],
+)
+def test_an_attribute_of_a_module_sets_nothing_free(
+    tmp_path: Path, how: str, told: set[float] | None
+) -> None:
+    torch.manual_seed(0)
+    part = _Own() if how == "own" else nn.Sequential(nn.Linear(16, 32), nn.ReLU())
+    model = nn.Sequential(part, nn.Linear(32, 2))
+    part.requires_grad_(how in ("freezes nothing", "same word"))
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(30):
+            if step == 2 and how == "method":
+                part.requires_grad_(True)
+            elif step == 2 and how != "own":
+                part.requires_grad = how != "freezes nothing"  # type: ignore[assignment]
+            if step == 12 and how == "attribute, then method":
+                part.requires_grad_(True)
+            optimizer.zero_grad()
+            model(torch.randn(16, 16)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    names = [name for name in run.names() if name.startswith("loop/said_otherwise")]
+    if told is None:
+        assert names == []
+        return
+    counts = [
+        v
+        for name in names
+        if name.split("/")[1] == "said_otherwise"
+        for v in run[name].series("value")[1]
+    ]
+    assert set(counts) == told
+    assert "loop/said_otherwise/0" in names
+    assert set(run["loop/said_otherwise_requires"].series("value")[1]) == {
+        float(how != "freezes nothing")
+    }
+    assert set(run["loop/said_otherwise_parameters"].series("value")[1]) == {2.0}

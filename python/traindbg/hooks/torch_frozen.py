@@ -1,4 +1,4 @@
-"""Modules whose parameters require no gradients, as PyTorch initialised them.
+"""Modules whose parameters require no gradients, as initialised, or though the module says so.
 
 Those that train their biases alone (BitFit) only where most modules do: a projection that is meant
 to be random stands beside others. What is asked of weights is told when the step ends.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch import nn
+
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import are_phases, phases_of
 from traindbg.hooks.torch_later import packed
@@ -16,15 +18,46 @@ from traindbg.hooks.torch_resume import Fresh, is_random_table
 from traindbg.hooks.torch_untrained import first_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Mapping
 
     import torch
-    from torch import nn
 
     from traindbg.hooks.torch_later import Later
     from traindbg.hooks.torch_untrained import Own, Places
 
 _MOST = 64
+
+
+class Said(NamedTuple):
+    """A module that has an attribute `requires_grad`, which PyTorch does not read."""
+
+    place: str
+    requires_grad: bool  # by that
+    parameters: int  # of which each says otherwise
+
+
+def _knows_the_word(kind: type) -> bool:
+    """Whether a class has code of its own about `requires_grad`: the attribute is for that."""
+    classes = (each for each in kind.__mro__ if each is not nn.Module)
+    functions = (value for each in classes for value in vars(each).values())
+    codes = (getattr(value, "__code__", None) for value in functions)
+    return any(code is not None and "requires_grad" in code.co_names for code in codes)
+
+
+def said_otherwise(modules: Mapping[str, nn.Module]) -> list[Said]:
+    """By `module.requires_grad = True`, where `requires_grad_(True)` is meant; or False.
+
+    `modules`: by their places.
+    """
+    found = []
+    for place, module in modules.items():
+        said = module.__dict__.get("requires_grad")
+        if type(said) is not bool or _knows_the_word(type(module)):
+            continue
+        parameters = [p.requires_grad for p in module.parameters()]
+        if parameters and said not in parameters:
+            found.append(Said(place, said, len(parameters)))
+    return found
 
 
 class _Candidate(NamedTuple):

@@ -14,8 +14,8 @@ const model::RuleInfo kFrozenParameters = {
     .name = "frozen_parameters",
     .title = "Frozen parameters",
     .summary =
-        "Layers are frozen although their weights are random, or an optimizer steps on for nothing: all that "
-        "it trained was frozen.",
+        "Layers are frozen although their weights are random, or against what their module says; or an "
+        "optimizer steps on for nothing: all that it trained was frozen.",
     .when =
         "At each of `steps` looks in a row, a module that the training step calls with gradients enabled "
         "has parameters none of which requires gradients, and a weight of it still has the very "
@@ -24,19 +24,25 @@ const model::RuleInfo kFrozenParameters = {
         "size, in which no direction stands out. Its values do not change. Likewise modules that train "
         "their biases alone, where most of those with matrices do. While an optimizer holds them all, "
         "a note (info) until the training is over: they may be set free later. Taken back where they are. "
+        "Or, at each of `steps` looks in a row, a module has an attribute `requires_grad` and all of its "
+        "parameters say otherwise, where no code of its class is about that word. "
         "Or, at each of `turns` looks in a "
         "row, "
         "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
         "none of its parameters requires a gradient or has one. No threshold.",
     .why =
         "Freezing is for weights that know something. Random ones let the other layers learn only what "
-        "random features allow. An optimizer whose parameters were all frozen changes nothing. In a GAN "
+        "random features allow. `module.requires_grad = True` sets free nothing, and `= False` freezes "
+        "nothing: "
+        "PyTorch does not read that attribute of a module. An optimizer whose parameters were all frozen "
+        "changes nothing. In a GAN "
         "whose discriminator is frozen for the turn of the generator and not unfrozen for its own, the "
         "generator "
         "plays on against an opponent that does not learn.",
     .fix =
         "Load the checkpoint before training (check what load_state_dict reports as missing), or "
-        "unfreeze: requires_grad_(True), and make the optimizer after that. Where several models take turns: "
+        "unfreeze: requires_grad_(True), with the underscore, and make the optimizer after that. Where "
+        "several models take turns: "
         "requires_grad_(True) before each turn of the one that was frozen. nn.Embedding.from_pretrained "
         "freezes "
         "unless it is given freeze=False.",
@@ -63,11 +69,12 @@ const model::RuleInfo kFrozenParameters = {
 class FrozenParameters final : public Rule {
   public:
     explicit FrozenParameters(const Parameters& parameters)
-        : seen_(parameters.at("steps")), turns_(parameters.at("turns")) {}
+        : seen_(parameters.at("steps")), said_(parameters.at("steps")), turns_(parameters.at("turns")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         judge_modules(step, sink);
+        judge_said(step, sink);
         judge_turns(step, sink);
     }
     // What is frozen now was frozen for the whole training.
@@ -121,6 +128,30 @@ class FrozenParameters final : public Rule {
         sink.take_back(finding_);
     }
 
+    // `module.requires_grad = True`, where the method requires_grad_ was meant.
+    void judge_said(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> said = loop_fact(step, "said_otherwise");
+        if (!said) return;
+        const bool shows = said->value > 0;
+        if (!shows && said_.is_enough()) sink.clear(kSaid);
+        said_.add(step, shows);
+        const std::optional<LoopFact> requires_grad = loop_fact(step, "said_otherwise_requires");
+        const std::optional<LoopFact> parameters = loop_fact(step, "said_otherwise_parameters");
+        if (!said_.is_enough() || !requires_grad || !parameters) return;
+        const bool is_frozen = requires_grad->value > 0;
+        model::Finding finding = loop_finding(kSaid, model::Severity::kWarning, said_, *said);
+        finding.places = static_cast<std::uint64_t>(said->value);
+        finding.message = base::format(
+            "{0}.requires_grad was set to {1}, which is an attribute of the module that PyTorch does not "
+            "read: {2} "
+            "its {3:.0f} parameters {4}.",
+            said->place, is_frozen ? "True" : "False", is_frozen ? "none of" : "all of", parameters->value,
+            is_frozen ? "requires gradients, they stay as they are" : "require gradients and are trained");
+        finding.fix = base::format("Call the method: {}.requires_grad_({}), with the underscore.",
+                                   said->place, is_frozen ? "True" : "False");
+        sink.fire(std::move(finding));
+    }
+
     // Of each optimizer; a step that does not tell of one, saw no turn of it.
     void judge_turns(const model::StepView& step, FindingSink& sink) {
         for (const LoopFact& turn : loop_facts(step, "frozen_turn")) {
@@ -145,7 +176,9 @@ class FrozenParameters final : public Rule {
     }
 
     static constexpr const char* kKey = "frozen";
+    static constexpr const char* kSaid = "said otherwise";
     InARow seen_;
+    InARow said_;
     bool is_held_ = false;  // an optimizer has them all: they train as soon as they require gradients
     model::Finding finding_;
     double turns_;
