@@ -146,6 +146,18 @@ def test_overfitting_is_a_note_where_the_best_weights_are_put_back(
     assert "other weights were loaded" in overfit["message"]
 
 
+@pytest.mark.parametrize("copied", ["copy.deepcopy(model.state_dict())", "saved()"])
+def test_weights_of_long_after_the_best_that_are_put_back_do_not_help(
+    verdict: Verdict, copied: str
+) -> None:
+    saved = "def saved(): torch.save(model.state_dict(), 'c.pt'); return torch.load('c.pt')"
+    end = f"{saved}\nkept = {copied}\nsteps(5)\nmodel.load_state_dict(kept)"
+    told = verdict("", end)
+    (overfit,) = found(told, "overfit")
+    assert (overfit["severity"], overfit["state"]) == ("warning", "firing")
+    assert "the weights of about step 200 were loaded" in overfit["message"]
+
+
 @pytest.mark.parametrize(
     "end",
     [

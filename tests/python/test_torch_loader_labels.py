@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import gc
+import itertools
 import queue
 import threading
 import weakref
@@ -16,19 +18,21 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 import traindbg as td
-from traindbg.hooks.torch_loader_labels import batches
+from traindbg.hooks.torch_loader_labels import _listener, leaf_at, leaves_of
 
-X = torch.randn(128, 6, generator=torch.Generator().manual_seed(1))
+X = torch.randn(320, 6, generator=torch.Generator().manual_seed(1))
 CLASSES = (X[:, 0] > 0).long() + (X[:, 1] > 0.5).long()
 YES = (X[:, :1] > 0).float()
 NUMBERS = X[:, :1] * 2 + 1
-OF_TRAINING, OF_EVALUATION, BATCH = 96, 32, 16
+OF_TRAINING, OF_EVALUATION, BATCH = 192, 128, 16
 BATCHES = OF_EVALUATION // BATCH
 EPOCHS = 4
 
 
 def hits(output, y):
-    return (output.argmax(-1) == y).sum().item()
+    if y.is_floating_point():
+        return (output.float() - y).abs().sum().item() if output.shape == y.shape else 0
+    return (output.argmax(1 if output.dim() > 1 else 0) == y).sum().item()
 
 
 def plain(model, batch):
@@ -69,7 +73,7 @@ def train(
     """
     torch.manual_seed(0)
     model = model or nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, outputs))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     trained, val = data or loaders(y)
     expected = []
     watcher = None
@@ -153,8 +157,11 @@ def test_classes_are_counted(tmp_path):
 
     train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
     run = td.Run(tmp_path / "run")
-    counted = [run.step(s, "eval").classes["classes/cross_entropy"] for s in run.steps("eval")]
-    assert [sum(each.hits) for each in counted] == right[BATCHES:]
+    classes = [run.step(step, "eval").classes for step in run.steps("eval")]
+    counted = [each["classes/cross_entropy"] for each in classes if each]
+    assert counted
+    of_losses = right[-len(losses(tmp_path / "run")) :]
+    assert [sum(each.hits) for each in counted] == of_losses[: len(counted)]
 
 
 class Named(Dataset):
@@ -173,7 +180,7 @@ class Named(Dataset):
 
 def test_parts_are_found_by_their_values(tmp_path):
     """The model is given a copy of one part in other numbers, and the loss that of another one."""
-    rows = torch.arange(128)
+    rows = torch.arange(320)
     data = (
         DataLoader(Named(rows[:OF_TRAINING]), batch_size=BATCH, shuffle=True),
         DataLoader(Named(rows[OF_TRAINING:]), batch_size=BATCH),
@@ -214,9 +221,12 @@ def test_words_of_sentences_are_rows(tmp_path):
         def forward(self, words):
             return self.head(self.embed(words)), "beside it"
 
-    words = torch.randint(0, 9, (128, 7), generator=torch.Generator().manual_seed(2))
-    data = TensorDataset(words, words.roll(1, 1))
-    of = [torch.utils.data.Subset(data, rows) for rows in (range(96), range(96, 128))]
+    words = torch.randint(0, 9, (320, 7), generator=torch.Generator().manual_seed(2))
+    data = TensorDataset(words, (words + 1) % 9)
+    of = [
+        torch.utils.data.Subset(data, rows)
+        for rows in (range(OF_TRAINING), range(OF_TRAINING, 320))
+    ]
     data = [DataLoader(each, batch_size=BATCH) for each in of]
 
     def given(model, batch):
@@ -258,7 +268,7 @@ def test_without_evaluation_mode(tmp_path):
     """Gradients alone are off, and only around the model's call."""
     torch.manual_seed(0)
     model = nn.Linear(6, 3)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     trained, val = loaders(CLASSES)
     with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
         for _ in range(EPOCHS):
@@ -283,7 +293,7 @@ def test_what_the_program_computes_is_recorded_alone(tmp_path):
 
     train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
     assert len(losses(tmp_path / "run")) == EPOCHS * BATCHES
-    assert batches.keeps is None
+    assert _listener.labels is None
 
 
 def test_another_loss_of_the_program_is_recorded_alone(tmp_path):
@@ -323,21 +333,25 @@ def test_what_is_changed_says_nothing(evaluated, without, tmp_path):
     # What is changed in place must not be the data set.
     data = (
         loaders(CLASSES)[0],
-        DataLoader(TensorDataset(X[96:].clone(), CLASSES[96:].clone()), batch_size=BATCH),
+        DataLoader(
+            TensorDataset(X[OF_TRAINING:].clone(), CLASSES[OF_TRAINING:].clone()), batch_size=BATCH
+        ),
     )
     train(tmp_path / "run", F.cross_entropy, evaluated=evaluated, data=data, without=without)
     assert losses(tmp_path / "run") == []
 
 
-def test_a_batch_counts_once(tmp_path):
+def test_a_batch_that_is_given_several_times_says_nothing(tmp_path):
+    """As for Monte-Carlo dropout, or with changes that are averaged."""
+
     def evaluated(model, batch):
         x, y = batch
         outputs = [model(x) for _ in range(5)]
         model(x.flip(1))
         return outputs[0], y
 
-    _, expected = train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
-    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert losses(tmp_path / "run") == []
 
 
 def of_angles(o, y):
@@ -418,6 +432,321 @@ def test_batches_that_a_thread_draws_say_nothing(tmp_path):
     assert losses(tmp_path / "run") == []
 
 
+def test_images_may_be_larger_than_in_training(tmp_path):
+    torch.manual_seed(1)
+    small, large = torch.randn(192, 2, 4, 4), torch.randn(128, 2, 8, 6)
+    data = [
+        DataLoader(TensorDataset(each, (each[:, 0] > 0).long()), batch_size=BATCH)
+        for each in (small, large)
+    ]
+    model = nn.Conv2d(2, 3, 1)
+
+    def evaluated(model, batch):
+        return model(batch[0]).contiguous(), batch[1]
+
+    _, expected = train(
+        tmp_path / "run", F.cross_entropy, model=model, data=data, evaluated=evaluated
+    )
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+class Denormalises(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return y if self.training else 40 * y + 300
+
+
+class Probabilities(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return y if self.training else y.bfloat16().softmax(1)
+
+
+class Sigmoid(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return y if self.training else y.sigmoid()
+
+
+class Says(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return y if self.training else y > 0
+
+
+IDS = torch.arange(320)
+OTHER_LABELS = {
+    "raw units": (F.mse_loss, NUMBERS, 300 + 40 * NUMBERS, None),
+    "ids": (F.mse_loss, NUMBERS, IDS, None),
+    "ids like numbers": (F.mse_loss, NUMBERS, IDS[:, None].float(), None),
+    "ids like classes": (F.cross_entropy, CLASSES, IDS % 3, None),
+    "placeholders": (F.cross_entropy, CLASSES, torch.zeros_like(CLASSES), None),
+    "unknown": (F.binary_cross_entropy_with_logits, YES, -torch.ones_like(YES), None),
+    "denormalised": (F.mse_loss, NUMBERS, NUMBERS, Denormalises(6, 1)),
+    "probabilities": (F.cross_entropy, CLASSES, CLASSES, Probabilities(6, 3)),
+    "sigmoid": (F.binary_cross_entropy_with_logits, YES, YES, Sigmoid(6, 1)),
+    "yes or no": (F.binary_cross_entropy_with_logits, YES, YES, Says(6, 1)),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_LABELS)
+def test_what_is_no_label_of_what_the_model_returns_says_nothing(case, tmp_path):
+    loss, y, other, model = OTHER_LABELS[case]
+    data = (
+        loaders(y)[0],
+        DataLoader(TensorDataset(X[OF_TRAINING:], other[OF_TRAINING:]), batch_size=4),
+    )
+    outputs = 3 if loss is F.cross_entropy else 1
+    train(tmp_path / "run", loss, data=data, outputs=outputs, model=model, is_known=False)
+    assert losses(tmp_path / "run", loss.__name__) == []
+
+
+def test_one_set_of_data_is_evaluated(tmp_path):
+    """Further ones may be from elsewhere, or be the test."""
+    trained, val = loaders(CLASSES)
+    other = DataLoader(TensorDataset(X[:32] + 5, CLASSES[:32]), batch_size=BATCH)
+
+    class Both:
+        def __iter__(self):
+            return itertools.chain(val, other)
+
+    _, expected = train(tmp_path / "run", F.cross_entropy, data=(trained, Both()))
+    of_first = [loss for at, loss in enumerate(expected) if at % (BATCHES + 2) < BATCHES]
+    assert losses(tmp_path / "run") == pytest.approx(of_first, rel=1e-5)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_passes_without_gradients_in_each_step_say_nothing(when, tmp_path):
+    """Hits are counted in training; and a loader gives what has no labels, in turn."""
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    trained, others = loaders(CLASSES)
+
+    def look(x, y, other):
+        with torch.no_grad():
+            hits(model(x), y)
+            model(other[0]).softmax(1).max(1)
+
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
+        for _ in range(EPOCHS):
+            for (x, y), other in zip(trained, others, strict=False):
+                if when == "before":
+                    look(x, y, other)
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                if when == "after":
+                    look(x, y, other)
+    assert losses(tmp_path / "run") == []
+
+
+def test_a_condition_beside_noise_is_not_enough(tmp_path):
+    class Sampler(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.embed = nn.Linear(6, 6), nn.Embedding(3, 6)
+
+        def forward(self, x, y):
+            return self.layer(x) + self.embed(y)
+
+    def given(model, batch):
+        x, y = batch
+        return model(x + 0.1 * torch.randn_like(x), y), x
+
+    train(tmp_path / "run", F.mse_loss, given=given, model=Sampler())
+    assert losses(tmp_path / "run", "mse_loss") == []
+
+
+def test_arguments_count(tmp_path):
+    class Flag(nn.Linear):
+        def forward(self, x, is_cold=False):
+            return super().forward(x) * (0.1 if is_cold else 1.0)
+
+    def evaluated(model, batch):
+        return model(batch[0], is_cold=True), batch[1]
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated, model=Flag(6, 3))
+    assert losses(tmp_path / "run") == []
+
+
+def test_a_model_in_training_mode_that_acts_by_it_says_nothing(tmp_path):
+    class Never(nn.Sequential):
+        def eval(self):
+            return self
+
+    model = Never(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+    train(tmp_path / "run", F.cross_entropy, model=model)
+    assert losses(tmp_path / "run") == []
+
+
+@pytest.mark.parametrize("row", [2, 9])
+def test_a_copy_that_differs_in_one_row_says_nothing(row, tmp_path):
+    def evaluated(model, batch):
+        x = batch[0].clone()
+        x[row, 3] += 1
+        return model(x), batch[1]
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert losses(tmp_path / "run") == []
+
+
+def test_a_target_in_another_order_says_nothing(tmp_path):
+    class Square(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    x = torch.randn(320, 4, 4, generator=torch.Generator().manual_seed(5))
+    parts = slice(0, OF_TRAINING), slice(OF_TRAINING, None)
+    data = [DataLoader(TensorDataset(x[part], 2 * x[part]), batch_size=BATCH) for part in parts]
+
+    def given(model, batch):
+        return model(batch[0]), batch[1].transpose(1, 2)
+
+    train(tmp_path / "run", F.mse_loss, given=given, data=data, model=Square())
+    assert losses(tmp_path / "run", "mse_loss") == []
+
+
+def test_settings_that_change_say_nothing(tmp_path):
+    def loss(o, y):
+        return F.binary_cross_entropy_with_logits(o, y, pos_weight=1 / y.mean())
+
+    train(tmp_path / "run", loss, YES, outputs=1)
+    assert losses(tmp_path / "run", "binary_cross_entropy_with_logits") == []
+
+
+def test_a_metric_between_the_model_and_its_loss(tmp_path):
+    """Its values are of inference mode, and have no version."""
+
+    def given(model, batch):
+        output = model(batch[0])
+        with torch.inference_mode():
+            said = output.sigmoid()
+        F.l1_loss(said, torch.ones(3))
+        return output, batch[1]
+
+    train(tmp_path / "run", F.cross_entropy, given=given, evaluated=plain)
+    assert losses(tmp_path / "run") == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loop_may_draw_one_ahead(tmp_path):
+    class Ahead:
+        def __init__(self, loader):
+            self.loader = loader
+
+        def __iter__(self):
+            drawn = iter(self.loader)
+            last = next(drawn)
+            for batch in drawn:
+                yield last
+                last = batch
+            yield last
+
+    data = [Ahead(each) for each in loaders(CLASSES)]
+    _, expected = train(tmp_path / "run", F.cross_entropy, data=data)
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+    assert len(expected) == (EPOCHS - 1) * BATCHES
+
+
+def test_an_evaluation_that_is_left_early_says_nothing(tmp_path):
+    class First:
+        def __init__(self, loader):
+            self.loader = loader
+
+        def __iter__(self):
+            for number, batch in enumerate(self.loader):
+                if number == BATCHES - 1:
+                    return
+                yield batch
+
+    trained, val = loaders(CLASSES)
+    train(tmp_path / "run", F.cross_entropy, data=(trained, First(val)))
+    assert losses(tmp_path / "run") == []
+
+
+def test_lists_are_data_too(tmp_path):
+    rows = list(zip(X, CLASSES, strict=True))
+    data = (
+        DataLoader(rows[:OF_TRAINING], batch_size=BATCH, shuffle=True),
+        DataLoader(rows[OF_TRAINING:], batch_size=BATCH),
+    )
+    _, expected = train(tmp_path / "run", F.cross_entropy, data=data)
+    assert losses(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_a_batch_is_made_of_is_not_asked(tmp_path):
+    """One that makes its values when it is asked may draw random numbers."""
+
+    class Lazy(collections.abc.Mapping):
+        def __init__(self, x, y):
+            self.values_ = {"x": x, "y": y}
+
+        def __getitem__(self, key):
+            torch.rand(1)
+            return self.values_[key]
+
+        def __iter__(self):
+            return iter(self.values_)
+
+        def __len__(self):
+            return 2
+
+    class LazyDict(dict):
+        def __getitem__(self, key):
+            torch.rand(1)
+            return dict.__getitem__(self, key)
+
+        def items(self):
+            return [(key, self[key]) for key in self]
+
+    def weights(kind, watch):
+        def collate(rows):
+            x, y = (torch.stack(each) for each in zip(*rows, strict=True))
+            return kind(x, y) if kind is Lazy else kind(x=x, y=y)
+
+        def given(model, batch):
+            return model(batch["x"]) + 0.1 * torch.randn(3), batch["y"]
+
+        data = loaders(CLASSES, collate_fn=collate)
+        return train(tmp_path / "run", F.cross_entropy, given=given, data=data, watch=watch)[0]
+
+    for kind in (Lazy, LazyDict):
+        assert all(map(torch.equal, weights(kind, False), weights(kind, True)))
+
+
+def test_of_large_batches_a_few_items_are_looked_at():
+    many = [list(range(1000)) for _ in range(1000)]
+    assert len(leaves_of(many)) <= 64
+    assert len(leaves_of({"a": X, "b": ["text"] * 5000, "c": (CLASSES, many)})) <= 64
+    leaf = torch.ones(2)
+    nested = {"a": [{"b": leaf}], "c": collections.UserDict({"d": leaf})}
+    assert [path for path, _ in leaves_of(nested)] == [("c", "d"), ("a", 0, "b")]
+    assert leaf_at(nested, ("a", 0, "b")) is leaf
+    assert leaf_at(nested, ("a", 1, "b")) is None
+    assert leaf_at(nested, ("c", "d", 0)) is None
+
+
+def test_who_finds_nothing_listens_no_more(tmp_path):
+    """A loss by hand, and rules that look at no forward pass."""
+    torch.manual_seed(0)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = TensorDataset(X, NUMBERS)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["underfit"]):
+        for _ in range(3):
+            for x, y in DataLoader(data, batch_size=BATCH):
+                optimizer.zero_grad()
+                (model(x) - y).square().mean().backward()
+                optimizer.step()
+        assert _listener.labels is None
+
+
 # Nothing is left, changed or kept.
 
 
@@ -442,15 +771,14 @@ def test_nothing_stays(tmp_path):
     before = _BaseDataLoaderIter.__next__
     train(tmp_path / "run", F.cross_entropy)
     assert _BaseDataLoaderIter.__next__ is before
-    assert batches.keeps is None
-    assert batches.last() == []
+    assert _listener.labels is None
 
 
 def test_no_batch_is_kept(tmp_path):
     """One of the training is gone when the program lets go of it, one of an evaluation after it."""
     torch.manual_seed(0)
     model = nn.Linear(6, 3)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     trained, val = loaders(CLASSES)
     with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, rules=["overfit"]):
         for epoch in range(EPOCHS):

@@ -3,25 +3,28 @@
     for x, y in loader:                          # of an evaluation, without gradients
         hits += (model(x).argmax(1) == y).sum()  # no loss function is called
 
-Which part of a `DataLoader`'s batch the model is given, which one is the target of its loss, and
-that this loss is given what the model returned, shows in the first steps of a training: they are
-the same memory, or have the same values. Where all these steps agree, the training's loss is
-computed of an evaluation's batch once the model has returned, and recorded as that of the
-evaluation. That evaluations compute no loss is known when the first one is over, of which nothing
-is recorded; with the first loss that one does compute it ends for good.
+Nothing of tensors is listened to. What is what has to show:
 
-So it says nothing of what is evaluated in another way than it is trained: of inputs that were
-changed (noise, a permuted column), of a batch that is given a second time, of outputs of another
-form, of labels that the loss cannot be given.
+ - Which part of a `DataLoader`'s batch the model is given, which one is the target of its loss, and
+   that this loss is given what the model returned: in three of a training's first steps, as the
+   same memory or the same values, and in all that are looked at later.
+ - That another data set is evaluated in the same way: one pass from its first batch to its last,
+   no step in between, each batch given to the model once and as it came, and no loss computed.
+ - That its labels are labels: the model's outputs and they go together by more than chance.
 
-Nothing of tensors is listened to. A batch is kept until the next one or the end of the loader; one
-of the training only by weak references, after the first steps.
+From the next pass over that data set on, and no other, the training's loss is computed of each
+batch when the model has returned, and recorded as that of an evaluation. The first loss that an
+evaluation does compute ends it for good. A model in training mode some of which acts by it is left
+alone; so is what is changed, comes in another form, or the loss cannot be given.
+
+Kept are, of the data set's batches, those parts that have a role, to the end of the pass at most;
+of the training's, the same at steps that are looked at.
 """
 
 from __future__ import annotations
 
+import collections
 import functools
-import math
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,27 +34,37 @@ from torch.nn import functional
 
 from traindbg import _core
 from traindbg.hooks.torch_compiled import compiler_in_use
-from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_guard import boundary, guarded
-from traindbg.hooks.torch_names import tensors_in
+from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_guard import Guard
     from traindbg.hooks.torch_watched import WatchedModels
 
+    Path = tuple[Any, ...]  # keys of nested containers
+
 _EVAL = _core.EVAL
+_LOOP = _core.ROLE_BITS["loop"]
 _STEPS = 3  # of a training, that have to agree
 _MOST_STEPS = 32  # by which they have
 _MOST_PARTS = 8  # of a batch
+_MOST_ITEMS = 64  # that are looked at for them
+_DEPTH = 3
 _BATCHES = 2  # that are kept: some loops draw one ahead, or from two loaders in turn
-_FEW_ROWS = 4  # of an input that was copied, by which it is known again
-_FEW_VALUES = 4096  # of them
-_MOST_VALUES = 1 << 16  # of labels
-_FEW_SCORES = 8  # fewer may lie between 0 and 1 by chance
-
+_MOST_VALUES = 1 << 24  # that are compared, where a part was copied
+_MOST_COPIED = 1 << 22  # that are, of a part of which nothing tells whether it was written to
+_MOST_SETS = 4  # of data that may be evaluated
+_MOST_DRAWN = 256  # batches
+_MOST_UNHEARD = 8  # passes in which the model was not heard
+_MOST_CLASSES = 1 << 17
+_FEWEST = 32  # labels
+_BY_CHANCE = 3.0  # standard deviations
+_EXPLAINED = 0.1  # of the squared distance that outputs and labels of other rows have
+_ROUNDING = 0.02  # of probabilities in few bits
 _HALVES = (torch.float16, torch.bfloat16)
 
 # What of a training's call is given to that of an evaluation, by the loss.
@@ -59,10 +72,13 @@ _OF_CLASSES = {
     "cross_entropy": ("weight", "ignore_index", "label_smoothing"),
     "nll_loss": ("weight", "ignore_index"),
 }
-_SETTINGS: dict[str, tuple[str, ...]] = {
-    **_OF_CLASSES,
+_OF_TWO = {
     "binary_cross_entropy": (),
     "binary_cross_entropy_with_logits": ("pos_weight",),
+}
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    **_OF_CLASSES,
+    **_OF_TWO,
     "huber_loss": ("delta",),
     "l1_loss": (),
     "mse_loss": (),
@@ -85,10 +101,19 @@ def settings_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     return given
 
 
+def _are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    if one.keys() != other.keys():
+        return False
+    pairs = ((value, other[key]) for key, value in one.items())
+    return all(
+        torch.equal(a, b) if isinstance(a, torch.Tensor) else type(a) is type(b) and a == b
+        for a, b in pairs
+    )
+
+
 def _is_plain(value: Any) -> bool:
     return (
-        isinstance(value, torch.Tensor)
-        and type(value) in (torch.Tensor, torch.nn.Parameter)
+        type(value) in (torch.Tensor, torch.nn.Parameter)
         and value.layout is torch.strided
         and not value.is_quantized
         and value.dim() > 0
@@ -96,190 +121,294 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def _first_values(tensor: torch.Tensor, rows: int | None, most: int) -> torch.Tensor:
-    return tensor.detach()[:rows].reshape(-1)[:most]
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """What a container holds. Code of its class is not called: it may draw random numbers."""
+    if isinstance(value, collections.UserDict):
+        value = value.__dict__.get("data")
+    if isinstance(value, dict):
+        yield from dict.items(value)
+    elif isinstance(value, tuple):
+        yield from enumerate(tuple.__iter__(value))
+    elif isinstance(value, list):
+        yield from enumerate(list.__iter__(value))
+
+
+def leaves_of(value: Any) -> list[tuple[Path, Any]]:
+    """What is no container in one, with the keys that lead there: of the first items."""
+    found: list[tuple[Path, Any]] = []
+    waiting: collections.deque[tuple[Path, Any]] = collections.deque([((), value)])
+    seen = 0
+    while waiting and seen < _MOST_ITEMS:
+        path, each = waiting.popleft()
+        seen += 1
+        if isinstance(each, (dict, tuple, list, collections.UserDict)):
+            for key, item in _items(each) if len(path) < _DEPTH else ():
+                if seen + len(waiting) >= _MOST_ITEMS:
+                    break
+                waiting.append(((*path, key), item))
+        else:
+            found.append((path, each))
+    return found
+
+
+def leaf_at(value: Any, path: Path) -> Any:
+    """What `leaves_of` has found there. None: there is no such thing."""
+    for key in path:
+        if isinstance(value, collections.UserDict):
+            value = value.__dict__.get("data")
+        if isinstance(value, dict):
+            value = dict.get(value, key)
+        elif isinstance(value, (tuple, list)) and type(key) is int and key < len(value):
+            base: Any = tuple if isinstance(value, tuple) else list
+            value = base.__getitem__(value, key)
+        else:
+            return None
+    return value
 
 
 class _Part:
     """A tensor of a batch, and how to tell that nothing was written into it since."""
 
-    __slots__ = ("_begins_with", "_tensor", "_version")
+    __slots__ = ("_at", "_copy", "_version", "tensor")
 
-    def __init__(self, tensor: torch.Tensor, is_kept: bool) -> None:
-        self._tensor: Callable[[], torch.Tensor | None] = (
-            (lambda: tensor) if is_kept else weakref.ref(tensor)
-        )
-        self._version = -1
-        self._begins_with: torch.Tensor | None = None
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self._at = tensor.data_ptr()
+        self._version: int | None = None
+        self._copy: torch.Tensor | None = None
         if not tensor.is_inference():
             self._version = tensor._version
-        elif is_kept:  # it has no version
+        elif tensor.numel() <= _MOST_COPIED:  # it has no version
             with own_operations():
-                self._begins_with = _first_values(tensor, _FEW_ROWS, _FEW_VALUES).clone()
+                self._copy = tensor.detach().clone()
 
-    def tensor(self) -> torch.Tensor | None:
-        """None: it is gone, or something was written into it."""
-        tensor = self._tensor()
-        if tensor is None:
-            return None
-        if self._begins_with is not None:
-            now = _first_values(tensor, _FEW_ROWS, _FEW_VALUES)
-            is_as_given = bool(torch.equal(now, self._begins_with))
-        else:
-            is_as_given = not tensor.is_inference() and tensor._version == self._version
-        return tensor if is_as_given else None
+    def is_as_given(self) -> bool:
+        if self.tensor.data_ptr() != self._at:
+            return False
+        if self._version is not None:
+            return not self.tensor.is_inference() and self.tensor._version == self._version
+        return self._copy is not None and torch.equal(self.tensor, self._copy)
 
-    def is_given(self, tensor: torch.Tensor, rows: int | None, most: int) -> bool:
-        """Whether `tensor` has its memory, or its values: of so many rows the first ones."""
-        own = self.tensor()
-        if own is None or own.numel() != tensor.numel():
+    def is_given(self, tensor: torch.Tensor) -> bool:
+        """Whether `tensor` has its memory, in the same order, or its values."""
+        own = self.tensor
+        if own.numel() != tensor.numel() or not self.is_as_given():
             return False
         if tensor.data_ptr() == own.data_ptr() and tensor.device == own.device:
-            return bool(tensor.dtype == own.dtype)
-        mine = _first_values(own, rows, most).to(tensor.device, tensor.dtype)
-        return bool(torch.equal(_first_values(tensor, rows, most), mine))
+            are_alike = tensor.is_contiguous() and own.is_contiguous()
+            are_alike = are_alike or (tensor.shape == own.shape and tensor.stride() == own.stride())
+            if are_alike:
+                return bool(tensor.dtype == own.dtype)
+        if own.numel() > _MOST_VALUES:
+            return False
+        mine = own.detach().reshape(-1).to(tensor.device, tensor.dtype)
+        return bool(torch.equal(tensor.detach().reshape(-1), mine))
+
+
+def _data_of(iterator: Any) -> Any:
+    """What tells the data of a `DataLoader`'s iterator from others', and has weak references."""
+    data = iterator._dataset
+    is_referable = getattr(type(data), "__weakrefoffset__", 0) != 0
+    return data if is_referable else iterator._index_sampler
 
 
 class _Batch:
-    """What a loader gave."""
+    """What a loader gave, as far as it may have a role."""
 
-    __slots__ = ("is_used", "parts")
+    __slots__ = ("data", "is_used", "parts")
 
-    def __init__(self, batch: Any, is_kept: bool) -> None:
-        self.is_used = False  # a loss was computed of it
-        self.parts: dict[str, _Part] = {}
-        for suffix, tensor in tensors_in(batch, 3):
-            if len(self.parts) < _MOST_PARTS and _is_plain(tensor):
-                self.parts[suffix] = _Part(tensor, is_kept)
-
-    def given_as(self, number: int, tensor: torch.Tensor) -> tuple[int, str] | None:
-        for suffix, part in self.parts.items():
-            if part.is_given(tensor, _FEW_ROWS, _FEW_VALUES):
-                return number, suffix
-        return None
+    def __init__(self, batch: Any, data: Any, paths: list[Path] | None) -> None:
+        self.is_used = False  # the model was given it
+        self.data = data  # the set that it is of
+        leaves = leaves_of(batch) if paths is None else [(p, leaf_at(batch, p)) for p in paths]
+        plain = [(path, leaf) for path, leaf in leaves if _is_plain(leaf)]
+        self.parts = {path: _Part(leaf) for path, leaf in plain[:_MOST_PARTS]}
 
 
-class DrawnBatches:
-    """The batches that loaders of the process gave last. Kept while somebody wants them."""
-
-    def __init__(self) -> None:
-        self.keeps: Callable[[], bool] | None = None  # whether more than weak references; None: not
-        self._thread = 0
-        self._last: list[_Batch] = []
-
-    def want(self, keeps: Callable[[], bool]) -> None:
-        """From now on, of this thread."""
-        self.keeps, self._thread = keeps, threading.get_ident()
-
-    def end(self) -> None:
-        self.keeps = None
-        self._last = []
-
-    def drawn(self, batch: Any) -> None:
-        keeps = self.keeps
-        if keeps is not None and threading.get_ident() == self._thread:
-            self._last = [*self._last[1 - _BATCHES :], _Batch(batch, keeps())]
-
-    def ended(self) -> None:
-        """A loader has no further batch."""
-        if threading.get_ident() == self._thread:
-            self._last = []
-
-    def last(self) -> list[_Batch]:
-        """The latest first."""
-        return self._last[::-1]
+# How a shape follows from another one: with the names of `_FORMS`.
+_FORMS: dict[str, Callable[[torch.Size], tuple[int, ...]]] = {
+    "same": tuple,
+    "without ones": lambda size: (size[0], *(each for each in size[1:] if each != 1)),
+    "as column": lambda size: (*size, 1),
+    "of each place": lambda size: (size[:-1].numel(), size[-1]),
+    "in line": lambda size: (size.numel(),),
+}
 
 
-batches = DrawnBatches()
+def _form_of(size: torch.Size, own: torch.Size) -> str | None:
+    """How `size` follows from `own`; None: in another way."""
+    return next((name for name, form in _FORMS.items() if form(own) == tuple(size)), None)
 
 
-def listening_next(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`__next__` of what a `DataLoader` is iterated with."""
+class _Roles(NamedTuple):
+    """What of a batch is what, and how it is given to the model and the loss."""
 
-    @functools.wraps(original)
-    def __next__(self: Any) -> Any:  # noqa: N807
-        if batches.keeps is None:
-            return original(self)
-        try:
-            batch = original(self)
-        except StopIteration:
-            batches.ended()
-            raise
-        guarded("loader labels", batches.drawn, batch)
-        return batch
-
-    return __next__
+    arguments: tuple[Any, ...]  # of the model, that are no tensors; with their keys
+    inputs: tuple[tuple[Path, Path], ...]  # of the model: the argument, and the part of a batch
+    target: Path  # the part
+    output: Path  # what of the model's output the loss is given
+    loss: str
+    scores_form: str
+    target_form: str
+    dims: tuple[int, ...]  # of the output, of what the loss is given, of the part
+    classes: int  # 0: there are none
+    part_type: torch.dtype
+    target_type: torch.dtype
 
 
 class _Pass(NamedTuple):
     """A forward pass of the training whose loss is awaited."""
 
     batch: _Batch
-    inputs: tuple[tuple[int, str], ...]
-    outputs: dict[str, tuple[torch.Tensor, int]]  # without graphs; and versions; by their suffixes
+    arguments: tuple[Any, ...]
+    inputs: tuple[tuple[Path, Path], ...]
+    outputs: dict[Path, tuple[torch.Tensor, int]]  # without graphs; and versions
 
 
-class _Roles(NamedTuple):
-    """What of a batch is what, and how it is given to the loss."""
-
-    inputs: tuple[tuple[int, str], ...]  # of the model: which one, and the part of a batch
-    target: str  # the part
-    output: str  # suffix of what of the output the loss is given
-    scores_shape: tuple[int, ...]  # without the first dimension
-    target_shape: tuple[int, ...]
-    target_dtype: torch.dtype
-    loss: str
-
-
-def _form(tensor: torch.Tensor) -> tuple[int, ...]:
-    return tuple(tensor.shape[1:])
+def _told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
+    """What a model is given: what is no tensor, to be compared, and the tensors."""
+    others: list[Any] = []
+    tensors: dict[Path, Any] = {}
+    for path, leaf in leaves_of(given):
+        if isinstance(leaf, torch.Tensor):
+            tensors[path] = leaf
+        else:
+            is_word = leaf is None or isinstance(leaf, (bool, int, float, str))
+            others.append((path, leaf if is_word else type(leaf)))
+    return tuple(others), tensors
 
 
-def _inputs(batch: _Batch, given: Any) -> tuple[tuple[int, str], ...]:
-    """Those inputs of a model that are parts of a batch."""
-    tensors = enumerate(tensor for _, tensor in tensors_in(given, 3))
-    found = (batch.given_as(number, tensor) for number, tensor in tensors if _is_plain(tensor))
-    return tuple(each for each in found if each is not None)
+def _inputs(batch: _Batch, tensors: dict[Path, Any]) -> tuple[tuple[Path, Path], ...] | None:
+    """Which parts of a batch the tensors are; None: one of them is none."""
+    found = []
+    for place, tensor in tensors.items():
+        if not _is_plain(tensor):
+            return None
+        part = next((path for path, part in batch.parts.items() if part.is_given(tensor)), None)
+        if part is None:
+            return None
+        found.append((place, part))
+    return tuple(found)
 
 
-def _scores_of(outputs: dict[str, tuple[torch.Tensor, int]], given: torch.Tensor) -> str | None:
+def _output_of(
+    outputs: dict[Path, tuple[torch.Tensor, int]], given: torch.Tensor
+) -> tuple[Path, torch.Tensor] | None:
     """Which output a loss is given: all of it, unchanged, perhaps in another shape."""
-    for suffix, (output, version) in outputs.items():
-        if given._version != version or output.numel() != given.numel():
+    for path, (output, version) in outputs.items():
+        if given.is_inference() or given._version != version or output.dtype != given.dtype:
             continue
-        is_same = output.data_ptr() == given.data_ptr() and output.dtype == given.dtype
+        is_same = output.data_ptr() == given.data_ptr() and output.numel() == given.numel()
         if is_same and output.is_contiguous() and given.is_contiguous():
-            return suffix
+            return path, output
     return None
 
 
-def _are_probabilities_of(name: str, scores: torch.Tensor) -> bool:
-    """Whether scores are probabilities, which some models return in evaluation mode alone."""
+def _are_probabilities(name: str, scores: torch.Tensor) -> torch.Tensor:
+    """Whether scores are: some models return them in evaluation mode alone. One number."""
     if name in _OF_CLASSES:
-        are_one = (scores.sum(1) - 1).abs() < 1e-3
-        return bool((scores >= 0).all() & are_one.all())
-    if name != "binary_cross_entropy_with_logits" or scores.numel() < _FEW_SCORES:
-        return False
-    return bool(((scores >= 0) & (scores <= 1)).all())
+        wide = scores.to(torch.float32)
+        return (wide >= 0).all() & ((wide.sum(1) - 1).abs() < _ROUNDING).all()
+    return ((scores >= 0) & (scores <= 1)).all()
 
 
 def _can_be_given(
     name: str, scores: torch.Tensor, target: torch.Tensor, settings: dict[str, Any]
 ) -> bool:
     """Whether the loss is a number; else a device may refuse to go on."""
-    if name in _OF_CLASSES:
-        if target.is_floating_point():
-            return bool(target.shape == scores.shape)
-        ignored = settings.get("ignore_index", -100)
-        counts = target != ignored
+    if name in _OF_CLASSES and not target.is_floating_point():
+        if target.shape != (*scores.shape[:1], *scores.shape[2:]):
+            return False
+        counts = target != settings.get("ignore_index", -100)
         is_class = (target >= 0) & (target < scores.shape[1])
         return bool(counts.any() & (is_class | ~counts).all())
     if target.shape != scores.shape:
         return False
-    if name == "binary_cross_entropy":
-        within = (target >= 0) & (target <= 1) & (scores >= 0) & (scores <= 1)
+    if name in _OF_TWO:
+        within = (target >= 0) & (target <= 1)
+        if name == "binary_cross_entropy":
+            within &= (scores >= 0) & (scores <= 1)
         return bool(within.all())
-    return True
+    return bool(target.isfinite().all())
+
+
+class _Evidence:
+    """Whether outputs and labels go together, over the batches of some passes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._are_probabilities: torch.Tensor | None = None  # in all of them
+        self._sums: list[torch.Tensor] = []
+
+    def add(self, scores: torch.Tensor, target: torch.Tensor, ignored: int) -> None:
+        """One batch. Waits for no device."""
+        are = _are_probabilities(self._name, scores)
+        before = self._are_probabilities
+        self._are_probabilities = are if before is None else before & are
+        if self._name in _OF_CLASSES:
+            sums = self._of_classes(scores, target, ignored)
+        elif self._name in _OF_TWO:
+            limit = 0.5 if self._name == "binary_cross_entropy" else 0.0
+            sums = self._counted((scores > limit).long(), (target > 0.5).long(), 2)
+        else:
+            wide = widest_of(scores)
+            p, t = scores.to(wide).reshape(-1), target.to(wide).reshape(-1)
+            moments = (p.sum(), t.sum(), p.square().sum(), t.square().sum(), (p * t).sum())
+            sums = [torch.stack([torch.full_like(p[0], p.numel()), *moments])]
+        self._sums = [a + b for a, b in zip(self._sums, sums, strict=True)] if self._sums else sums
+
+    def _of_classes(
+        self, scores: torch.Tensor, target: torch.Tensor, ignored: int
+    ) -> list[torch.Tensor]:
+        labels = target.argmax(1) if target.is_floating_point() else target
+        said, labels = scores.argmax(1).reshape(-1), labels.reshape(-1)
+        is_known = (labels != ignored).long()
+        return self._counted(said, labels * is_known, scores.shape[1], is_known)
+
+    @staticmethod
+    def _counted(
+        said: torch.Tensor, labels: torch.Tensor, classes: int, counts: torch.Tensor | None = None
+    ) -> list[torch.Tensor]:
+        said, labels = said.reshape(-1), labels.reshape(-1)
+        counts = torch.ones_like(said) if counts is None else counts
+        each = torch.zeros(2, classes, dtype=torch.long, device=said.device)
+        each[0].index_add_(0, said, counts)
+        each[1].index_add_(0, labels, counts)
+        return [((said == labels) * counts).sum(), each]
+
+    def are_probabilities(self) -> bool:
+        """Whether all scores are, of a loss that is to be given others. Waits for a device."""
+        are = self._are_probabilities
+        wants_others = self._name in (*_OF_CLASSES, "binary_cross_entropy_with_logits")
+        return wants_others and are is not None and bool(are)
+
+    def is_enough(self) -> bool:
+        """Waits for a device."""
+        if not self._sums:
+            return False
+        if self._name in _OF_CLASSES or self._name in _OF_TWO:
+            hits, (said, labels) = int(self._sums[0]), self._sums[1].double().cpu()
+            number = float(labels.sum())
+            by_chance = float(said @ labels) / max(number, 1.0)
+            return number >= _FEWEST and hits - by_chance > _BY_CHANCE * max(by_chance, 1.0) ** 0.5
+        number, p, t, pp, tt, pt = self._sums[0].tolist()
+        if number < _FEWEST:
+            return False
+        p, t = p / number, t / number
+        together = pt / number - p * t
+        apart = pp / number - p * p + tt / number - t * t + (p - t) ** 2
+        return bool(2 * together > _EXPLAINED * apart)
+
+
+class _Round:
+    """A pass over a set of data that is evaluated."""
+
+    def __init__(self, iterator: Any, steps: int) -> None:
+        self.iterator = weakref.ref(iterator)
+        self.steps = steps  # that the training had made
+        self.batches: list[_Batch] = []  # the last ones
+        self.drawn = self.used = self.calls = 0
+        self.is_ended = self.is_broken = False
 
 
 class LoaderLabels:
@@ -301,59 +430,137 @@ class LoaderLabels:
 
     def forget(self) -> None:
         """Another training begins."""
-        batches.end()
-        self._pass: _Pass | None = None
-        self._roles: _Roles | None = None
-        self._settings: dict[str, Any] = {}
-        self._agreed = 0  # steps
-        self._first: int | None = None  # the step before which the first evaluation was
-        self._are_probabilities = False  # what the training's loss is given
         self._is_over = False
+        self._began = self._hot.steps
+        self._drop()
         self._begin()
 
+    def _drop(self) -> None:
+        self._drawn: list[_Batch] = []  # of the training
+        self._draws = 0  # before it was known what is what
+        self._pass: _Pass | None = None
+        self._roles: _Roles | None = None
+        self._paths: list[Path] | None = None  # of parts that have a role
+        self._settings: dict[str, Any] = {}
+        self._agreed = 0  # steps
+        self._are_probabilities = True  # what the training's loss is given
+        self._trained: weakref.ref[Any] | None = None  # the training's data
+        self._round: _Round | None = None
+        self._sets: dict[int, tuple[weakref.ref[Any], _Evidence]] = {}
+        self._evaluated: weakref.ref[Any] | None = None  # the data that is known to be
+        self._unheard = 0
+
     def _begin(self) -> None:
-        if self._is_wanted and not self._is_over and batches.keeps is None:
-            batches.want(self._keeps)
+        self._thread = threading.get_ident()
+        if self._is_wanted and not self._is_over:
+            _listener.labels = weakref.ref(self)
 
     def end(self) -> None:
         """Evaluations have losses, or none can be computed."""
         self._is_over = True
-        self._pass = None
-        batches.end()
-
-    def _keeps(self) -> bool:
-        """Whether a batch is kept: of the training's first steps, and of evaluations."""
-        if self._agreed < _STEPS:
-            return True
-        return not torch.is_grad_enabled() or self._evaluations.mode() == _EVAL
+        self._drop()
+        if _listener.labels is not None and _listener.labels() in (self, None):
+            _listener.labels = None
 
     def evaluated(self) -> None:
         """A loss of an evaluation was computed; by the program, unless it is ours."""
         if not self._is_inside and not self._is_over:
             self.end()
 
+    # What loaders give.
+
+    def drawn(self, iterator: Any, batch: Any) -> None:
+        """`iterator`: of a `DataLoader`."""
+        if threading.get_ident() != self._thread:
+            return
+        data = _data_of(iterator)
+        if self._agreed < _STEPS:
+            self._draws += 1
+            is_too_late = self._hot.steps - self._began > _MOST_STEPS or self._draws > _MOST_DRAWN
+            if is_too_late or compiler_in_use():
+                self.end()
+                return
+            self._drawn = [*self._drawn[1 - _BATCHES :], _Batch(batch, data, None)]
+        elif self._trained is None or self._trained() is data:
+            self._round = None
+            is_looked_at = bool(self._hot.due & _LOOP)
+            self._drawn = [_Batch(batch, data, self._paths)] if is_looked_at else []
+        else:
+            self._drawn = []
+            self._evaluates_next(iterator, batch, data)
+
+    def _evaluates_next(self, iterator: Any, batch: Any, data: Any) -> None:
+        current = self._round
+        if iterator._num_yielded == 1:
+            current = self._round = _Round(iterator, self._hot.steps)
+        elif current is None or current.iterator() is not iterator:
+            self._round = None  # from the middle on
+            return
+        current.drawn += 1
+        rest = [each for each in current.batches[1 - _BATCHES :] if not each.is_used]
+        current.batches = [*rest, _Batch(batch, data, self._paths)]
+
+    def ended(self, iterator: Any) -> None:
+        """It has no further batch."""
+        if threading.get_ident() != self._thread:
+            return
+        self._drawn = []
+        current = self._round
+        if current is not None and current.iterator() is iterator:
+            current.is_ended = True
+            if current.calls == 0:
+                self._round = None
+                self._unheard += 1
+                if self._unheard >= _MOST_UNHEARD:
+                    self.end()
+            else:
+                self._close(current)
+
+    def _close(self, current: _Round) -> None:
+        """The pass is over, unless its last batch was drawn ahead."""
+        if not current.is_ended or current.used < current.drawn:
+            return
+        self._round = None
+        if current.is_broken or self._evaluated is not None or not current.batches:
+            return
+        data = current.batches[-1].data
+        known = self._sets.get(id(data))
+        if known is None or known[0]() is not data:
+            return
+        evidence = known[1]
+        if evidence.is_enough():
+            if evidence.are_probabilities() and not self._are_probabilities:
+                self.end()
+                return
+            self._evaluated = known[0]
+            self._sets = {}
+
     # A training.
 
     def trains(self, given: Any, output: Any) -> None:
         """The model has returned, in a step of the training that is looked at."""
-        if self._is_over or self._agreed >= _STEPS or not self._is_wanted:
+        self._pass = None
+        if self._is_over or not self._is_wanted or not self._drawn:
             return
-        if self._hot.steps > _MOST_STEPS or len(self._watched.watchers) != 1 or compiler_in_use():
+        if len(self._watched.watchers) != 1:
             self.end()
             return
-        self._pass = None
+        arguments, tensors = _told_apart(given)
+        if any(map(capturing_graph, tensors.values())):
+            return
         with own_operations():
-            for batch in batches.last():
-                inputs = _inputs(batch, given)
+            for batch in reversed(self._drawn):
+                inputs = _inputs(batch, tensors)
                 if inputs:
                     outputs = {
-                        suffix: (tensor.detach(), tensor._version)
-                        for suffix, tensor in tensors_in(output, 2)
-                        if _is_plain(tensor) and tensor.is_floating_point()
+                        path: (leaf.detach(), leaf._version)
+                        for path, leaf in leaves_of(output)
+                        if _is_plain(leaf) and leaf.is_floating_point() and not leaf.is_inference()
                     }
-                    self._pass = _Pass(batch, inputs, outputs)
+                    self._pass = _Pass(batch, arguments, inputs, outputs)
                     return
-        self.end()  # it is given something else
+        if self._agreed < _STEPS:
+            self.end()  # it is given something else
 
     def trained_by(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A loss of the training was computed; the first one after each pass counts."""
@@ -363,75 +570,201 @@ class LoaderLabels:
         scores = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
         settings = settings_of(name, args, kwargs)
-        roles = None
-        if settings is not None and _is_plain(scores) and _is_plain(target):
-            with own_operations():
-                roles = self._roles_of(awaited, name, scores, target)
-        if roles is None or (self._roles is not None and roles != self._roles):
+        if self._agreed == _STEPS:
+            self._drawn = []
+        if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
             self.end()
             return
-        self._roles, self._settings = roles, settings or {}
+        are_plain = _is_plain(scores) and _is_plain(target)
+        if not are_plain and self._agreed == _STEPS:
+            return  # of a single row, say
+        if settings is not None and are_plain:
+            with own_operations():
+                roles = self._roles_of(awaited, name, scores, target)
+                if roles is not None and self._is_as_before(awaited, roles, settings):
+                    if self._agreed < _STEPS:
+                        self._agree(awaited, roles, settings, scores.detach(), target.detach())
+                    return
+        self.end()
+
+    def _is_as_before(self, awaited: _Pass, roles: _Roles, settings: dict[str, Any]) -> bool:
+        """As in the steps that agreed, if there are any."""
+        if self._roles is None or self._trained is None:
+            return True
+        is_same = roles == self._roles and self._trained() is awaited.batch.data
+        return is_same and _are_equal(settings, self._settings)
+
+    def _agree(
+        self,
+        awaited: _Pass,
+        roles: _Roles,
+        settings: dict[str, Any],
+        scores: torch.Tensor,
+        target: torch.Tensor,
+    ) -> None:
+        if not bool((target != target.reshape(-1)[0]).any()):
+            return  # of labels that are all the same nothing shows
+        self._roles = roles
+        self._settings = {
+            key: value.detach().clone() if isinstance(value, torch.Tensor) else value
+            for key, value in settings.items()
+        }
+        self._trained = weakref.ref(awaited.batch.data)
+        self._are_probabilities &= bool(_are_probabilities(roles.loss, scores))
         self._agreed += 1
+        if self._agreed == _STEPS:
+            self._paths = [*dict.fromkeys([*(part for _, part in roles.inputs), roles.target])]
+            self._drawn = []
 
     def _roles_of(
         self, awaited: _Pass, name: str, scores: torch.Tensor, target: torch.Tensor
     ) -> _Roles | None:
-        output = _scores_of(awaited.outputs, scores)
-        parts = awaited.batch.parts.items()
-        found = [s for s, part in parts if part.is_given(target, None, _MOST_VALUES)]
-        if output is None or len(found) != 1 or (name in _OF_CLASSES and scores.dim() < 2):
+        found = _output_of(awaited.outputs, scores)
+        parts = awaited.batch.parts
+        targets = [path for path, part in parts.items() if part.is_given(target)]
+        if found is None or len(targets) != 1:
             return None
-        self._are_probabilities |= _are_probabilities_of(name, scores.detach())
-        shapes = _form(scores), _form(target)
-        return _Roles(awaited.inputs, found[0], output, *shapes, target.dtype, name)
+        output, part = found[1], parts[targets[0]].tensor
+        scores_form = _form_of(scores.shape, output.shape)
+        target_form = _form_of(target.shape, part.shape)
+        is_of_classes = name in _OF_CLASSES
+        if scores_form is None or target_form is None or (is_of_classes and scores.dim() < 2):
+            return None
+        if is_of_classes and scores.shape[1] > _MOST_CLASSES:
+            return None
+        return _Roles(
+            awaited.arguments,
+            awaited.inputs,
+            targets[0],
+            found[0],
+            name,
+            scores_form,
+            target_form,
+            (output.dim(), scores.dim(), part.dim()),
+            scores.shape[1] if is_of_classes else 0,
+            part.dtype,
+            target.dtype,
+        )
 
     # An evaluation.
 
     @boundary("loader labels")
     def evaluates(self, given: Any, output: Any) -> None:
         """The model has returned, in a pass of an evaluation."""
-        roles = self._roles
-        if self._is_over or roles is None or self._agreed < _STEPS:
+        current, roles = self._round, self._roles
+        if current is None or roles is None or self._is_over:
             return
-        if self._first is None:
-            self._first = self._hot.steps
-        if self._first == self._hot.steps or len(self._watched.watchers) != 1:
+        current.calls += 1
+        if self._hot.steps != current.steps or not self._is_to_be_evaluated():
+            current.is_broken = True
             return
+        arguments, tensors = _told_apart(given)
+        if any(map(capturing_graph, tensors.values())):
+            return
+        is_evaluation = self._evaluations.mode() == _EVAL
         with own_operations():
-            for batch in batches.last():
-                if set(roles.inputs) <= set(_inputs(batch, given)):
-                    if not batch.is_used:
-                        batch.is_used = True
-                        self._score(roles, batch, output)
-                    return
+            batch = self._given_of(current, roles, tensors)
+            if batch is None or batch.is_used or arguments != roles.arguments or not is_evaluation:
+                current.is_broken = True
+                return
+            batch.is_used = True
+            current.used += 1
+            both = self._scores_and_target(roles, batch, output)
+            if both is None:
+                current.is_broken = True
+            else:
+                self._take(roles, batch.data, *both)
+        self._close(current)
 
-    def _score(self, roles: _Roles, batch: _Batch, output: Any) -> None:
-        scores = dict(tensors_in(output, 2)).get(roles.output)
+    def _is_to_be_evaluated(self) -> bool:
+        """Whether the model is what is evaluated, and nothing in it acts as in training."""
+        models = [watcher.model for watcher in self._watched.watchers]
+        if len(models) != 1 or models[0] is None:
+            return False
+        model = models[0]
+        return not model.training or not any(map(acts_by_mode, model.modules()))
+
+    def _given_of(self, current: _Round, roles: _Roles, tensors: dict[Path, Any]) -> _Batch | None:
+        """The batch that the model was given, as it came."""
+        if tensors.keys() != dict(roles.inputs).keys():
+            return None
+        for batch in reversed(current.batches):
+            pairs = [(tensors[place], batch.parts.get(part)) for place, part in roles.inputs]
+            if all(part is not None and _is_plain(x) and part.is_given(x) for x, part in pairs):
+                return batch
+        return None
+
+    def _scores_and_target(
+        self, roles: _Roles, batch: _Batch, output: Any
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        scores: Any = leaf_at(output, roles.output)
         part = batch.parts.get(roles.target)
-        labels = None if part is None else part.tensor()
-        if scores is None or labels is None or not _is_plain(scores) or capturing_graph(scores):
-            return
-        rows = math.prod(roles.target_shape)
-        if labels.numel() % max(rows, 1) or scores.numel() % max(math.prod(roles.scores_shape), 1):
-            return
-        scores = scores.detach().reshape(-1, *roles.scores_shape)
+        if part is None or not part.is_as_given() or not _is_plain(scores):
+            return None
+        labels = part.tensor
+        if not scores.is_floating_point() or labels.dtype != roles.part_type:
+            return None
+        if (scores.dim(), labels.dim()) != roles.dims[::2]:
+            return None
+        scores = scores.detach().reshape(_FORMS[roles.scores_form](scores.shape))
+        target = labels.detach().reshape(_FORMS[roles.target_form](labels.shape))
+        target = target.to(scores.device, roles.target_type)
         if scores.dtype in _HALVES:  # autocast would make them wider, too
             scores = scores.to(torch.float32)
-        target = labels.to(scores.device, roles.target_dtype).reshape(-1, *roles.target_shape)
-        if scores.shape[0] != target.shape[0]:
-            return
-        if not self._are_probabilities and _are_probabilities_of(roles.loss, scores):
-            return
+        if scores.dim() != roles.dims[1] or (roles.classes and scores.shape[1] != roles.classes):
+            return None
         if not _can_be_given(roles.loss, scores, target, self._settings):
+            return None
+        return scores, target
+
+    def _take(self, roles: _Roles, data: Any, scores: torch.Tensor, target: torch.Tensor) -> None:
+        """Computes the loss of a batch, or adds it to what is known of its data."""
+        if self._evaluated is not None:
+            if self._evaluated() is data:
+                self._compute(roles.loss, scores, target)
             return
-        if self._evaluations.mode() != _EVAL:
-            return
+        known = self._sets.get(id(data))
+        if known is None or known[0]() is not data:
+            if len(self._sets) >= _MOST_SETS:
+                return
+            known = self._sets[id(data)] = weakref.ref(data), _Evidence(roles.loss)
+        known[1].add(scores, target, self._settings.get("ignore_index", -100))
+
+    def _compute(self, name: str, scores: torch.Tensor, target: torch.Tensor) -> None:
+        settings = {
+            key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
+            for key, value in self._settings.items()
+        }
         self._is_inside = True
         try:
-            settings = {
-                key: value.to(scores.device, scores.dtype) if _is_plain(value) else value
-                for key, value in self._settings.items()
-            }
-            getattr(functional, roles.loss)(scores, target, **settings)
+            getattr(functional, name)(scores, target, **settings)
         finally:
             self._is_inside = False
+
+
+class _Listener:
+    """Of the process: who hears what loaders give."""
+
+    labels: weakref.ref[LoaderLabels] | None = None
+
+
+_listener = _Listener()
+
+
+def listening_next(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`__next__` of what a `DataLoader` is iterated with."""
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:  # noqa: N807
+        labels = None if _listener.labels is None else _listener.labels()
+        if labels is None:
+            return original(self)
+        try:
+            batch = original(self)
+        except StopIteration:
+            guarded("loader labels", labels.ended, self)
+            raise
+        guarded("loader labels", labels.drawn, self, batch)
+        return batch
+
+    return __next__

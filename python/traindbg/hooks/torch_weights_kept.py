@@ -19,7 +19,9 @@ as an early stopping does: its line took several states, then none for longer, a
 
 No value is read to find that. What is loaded at the end is said to be other weights than those of
 the last step (`loop/weights_put_back`) where some values of the smallest parameters differ from
-theirs; the same tells of a live state that is loaded to undo that (`loop/live_state_swapped`).
+theirs; the same tells of a live state that is loaded to undo that (`loop/live_state_swapped`). Of
+each state that is taken the first values of one parameter are copied: they tell of how many steps
+ago the weights are that were put back (`loop/weights_put_back_since`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_resume import dicts_in, named_in, version_of
 from traindbg.hooks.torch_sources import sources
@@ -55,6 +57,8 @@ _COMPARED = 8  # parameters of a model
 _MOST_VALUES = 1 << 16  # of such a one: the first ones
 _MOST_VERSIONS = 48  # of a state that are remembered
 _GOLDEN = 0.618033988749895
+_FIRST_VALUES = 16  # of a parameter, by which a state is known again
+_MOST_STATES = 256
 _FEW_STEPS = 4  # fewer do not tell what each of them writes
 _USES = 2  # of states of a line: as good as many
 _FAR = 2  # times as many steps as between two states of a line: it has not taken one for long
@@ -111,6 +115,10 @@ def _first_values(tensor: torch.Tensor) -> torch.Tensor:
             break
         tensor = tensor.narrow(dim, 0, max(1, _MOST_VALUES // (tensor.numel() // size)))
     return tensor
+
+
+def _beginning_of(tensor: torch.Tensor) -> torch.Tensor:
+    return _first_values(tensor.detach()).reshape(-1)[:_FIRST_VALUES].clone()
 
 
 def _differ(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -234,6 +242,7 @@ class TakenStates:
         self._last[model] = taken
         if recording is not None and taken.series is not None:
             taken.series.took(recording.steps)
+            recording.took(model, state)
         names = list(state)
         at_ends = {name: state[name] for name in (*names[:_AT_ENDS], *names[-_AT_ENDS:])}
         for tensor in at_ends.values():
@@ -298,6 +307,20 @@ class Loading(NamedTuple):
     fact: str  # that is told of it
 
 
+class _Beginnings(NamedTuple):
+    """How the states that were taken of one model begin, in one parameter."""
+
+    name: str
+    values: dict[int, torch.Tensor]  # the first ones, by the steps that were made
+
+    def since(self, values: torch.Tensor, steps: int) -> int | None:
+        """How many steps ago it began with `values`. Waits for a device."""
+        for taken, known in reversed(self.values.items()):
+            if known.shape == values.shape and torch.equal(known.to(values), values):
+                return steps - taken
+        return None
+
+
 class KeptWeights:
     """One per recording."""
 
@@ -320,6 +343,12 @@ class KeptWeights:
         self._is_all = False  # of those that are trained
         self._trained: dict[int, torch.Tensor] = {}  # copies of a few, as the last step left them
         self._differs: dict[int, torch.Tensor | bool] = {}  # what was loaded in their place
+        # By models: a parameter's name, and its first values in the states that were taken, by the
+        # steps made then.
+        self._begin_with: weakref.WeakKeyDictionary[torch.nn.Module, _Beginnings] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._put_back: tuple[_Beginnings, torch.Tensor] | None = None  # what was loaded last
 
     @property
     def steps(self) -> int:
@@ -330,6 +359,23 @@ class KeptWeights:
         """What a line takes of a model."""
         lines = self._series.setdefault(model, {})
         return lines.setdefault(line, Series(line))
+
+    def took(self, model: torch.nn.Module, state: dict[str, Any]) -> None:
+        """A state was taken of a model: how it begins is remembered, where it is trained."""
+        if not self.is_followed or self.steps == 0 or not self._are_watched(model.parameters()):
+            return
+        known = self._begin_with.get(model)
+        if known is None:
+            trained = [(p.numel(), name) for name, p in named_in(model) if p.grad is not None]
+            if not trained:
+                return
+            known = self._begin_with[model] = _Beginnings(min(trained)[1], {})
+        value = state.get(known.name)
+        if isinstance(value, torch.Tensor) and _is_plain(value) and not capturing_graph(value):
+            with own_operations():
+                known.values[self.steps] = _beginning_of(value)
+        if len(known.values) > _MOST_STATES:
+            del known.values[next(iter(known.values))]
 
     def holds_loaded(self, model: torch.nn.Module) -> bool:
         """Whether parameters of a model were loaded after the last step."""
@@ -356,6 +402,7 @@ class KeptWeights:
                 self._use("live_state_given", taken, given)
             names = [name for name, _, _ in named]
             self._compare(named)
+            self._loads_beginning(model, given)
             return Loading(weakref.ref(model), names, None, 0, "")
         if not named:
             return None
@@ -412,11 +459,17 @@ class KeptWeights:
         is_now = is_now and all(_is_as_loaded(*known) for known in self._loaded.values())
         if is_now and any(bool(each) for each in self._differs.values()):
             self._tensors.tell("weights_put_back", 1, always=True)
+            if self._put_back is not None:
+                taken, values = self._put_back
+                since = taken.since(values, self.steps)
+                if since is not None:
+                    self._tensors.tell("weights_put_back_since", since, always=True)
 
     def clear(self) -> None:
         """Drops everything."""
         self._used.clear()
         self._series.clear()
+        self._begin_with.clear()
         self._forget()
 
     def _tell(self, fact: str, line: Line | None, since: int) -> None:
@@ -498,6 +551,16 @@ class KeptWeights:
         self._trained.clear()
         self._differs.clear()
         self._is_all = False
+        self._put_back = None
+
+    def _loads_beginning(self, model: torch.nn.Module, given: dict[str, Any]) -> None:
+        """What a model is given begins like this."""
+        known = self._begin_with.get(model) if type(model).__hash__ is not None else None
+        value = None if known is None else given.get(known.name)
+        self._put_back = None
+        if known is not None and isinstance(value, torch.Tensor) and not capturing_graph(value):
+            with own_operations():
+                self._put_back = known, _beginning_of(value)
 
     def _at_this_step(self) -> None:
         """What was loaded before the last step counts no more."""

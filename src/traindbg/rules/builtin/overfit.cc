@@ -1,7 +1,9 @@
 // The evaluation loss rises while the training loss goes on falling.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +50,11 @@ const model::RuleInfo kOverfit = {
         "At the end of five evaluations and more it fires where the training loss is below 5 % of that "
         "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best. "
         "Only a note (info) is left of a rise where other weights than those of the last step were loaded "
-        "after it, as an early stopping does with those of its best evaluation.",
+        "after it, as an early stopping does with those of its best evaluation; but a warning where the loss "
+        "is "
+        "one of numbers (mse_loss, l1_loss and the like) and these are known to be the weights of an "
+        "evaluation "
+        "by which `give_back` and 10 % were lost already.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
         "it "
@@ -84,6 +90,8 @@ class Overfit final : public Rule {
         if (step.mode() == model::Mode::kTrain) {
             if (open_count_ > 0) close(sink);
             is_put_back_ = loop_fact(step, "weights_put_back").has_value();
+            const std::optional<LoopFact> since = loop_fact(step, "weights_put_back_since");
+            put_back_since_ = since ? std::optional(since->value) : std::nullopt;
             if (loop_fact(step, "trainings")) is_of_training_.clear();
             neighbours_.observe(step);
             on_train(step);
@@ -94,7 +102,10 @@ class Overfit final : public Rule {
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
         if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
-        if (is_put_back_) take_back(sink);
+        if (!is_put_back_) return;
+        const Result* left_with = put_back();
+        if (firing_ && left_with != nullptr && has_given_back(left_with->loss)) fire(sink, left_with);
+        else take_back(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -184,6 +195,7 @@ class Overfit final : public Rule {
         ++evaluations_;
         ++results_;
         last_.push_back(now);
+        if (known_.size() < kMostKnown) known_.push_back(now);
         if (last_.size() > patience_) {
             // What leaves the window of the last ones may be the best so far.
             const Result& old = last_.front();
@@ -217,6 +229,7 @@ class Overfit final : public Rule {
     }
 
     void begin_anew() {
+        known_.clear();
         results_ = 0;
         last_.clear();
         has_best_ = false;
@@ -250,6 +263,27 @@ class Overfit final : public Rule {
             risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss);
         return (is_much || is_steady) && risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
                best_.train - train > 2 * std::sqrt(variance);
+    }
+    // The evaluation of the weights that were loaded after the last step. Null where that is not known, and
+    // of classes: they may be those that were right most often, though not the most certain.
+    [[nodiscard]] const Result* put_back() const {
+        constexpr std::array kOfNumbers = {"loss/mse_loss", "loss/l1_loss", "loss/smooth_l1_loss",
+                                           "loss/huber_loss"};
+        if (!put_back_since_ || known_.empty() || known_.size() == kMostKnown ||
+            std::find(kOfNumbers.begin(), kOfNumbers.end(), function_) == kOfNumbers.end())
+            return nullptr;
+        const double taken = static_cast<double>(train_steps_) - *put_back_since_;
+        const auto apart = [taken](const Result& result) {
+            return std::abs(static_cast<double>(result.step) - taken);
+        };
+        return &*std::min_element(known_.begin(), known_.end(),
+                                  [&apart](const Result& a, const Result& b) { return apart(a) < apart(b); });
+    }
+    // Much of what was learned at best is lost.
+    [[nodiscard]] bool has_given_back(double loss) const {
+        const double learned = std::max(first_, has_start_ ? start_ : first_) - best_.loss;
+        const double risen = loss - best_.loss;
+        return risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss);
     }
     // All that is known of the inputs is that they say nothing of the labels.
     [[nodiscard]] bool are_inputs_noise() const {
@@ -338,7 +372,7 @@ class Overfit final : public Rule {
         return is_parted_ ? " Evaluated batches of the training's own data are not counted." : "";
     }
 
-    void fire(FindingSink& sink) const {
+    void fire(FindingSink& sink, const Result* left_with = nullptr) const {
         const Result& now = last_.back();
         model::Finding finding;
         finding.key = kKey;
@@ -353,6 +387,15 @@ class Overfit final : public Rule {
             100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
             human_number(now.train));
         finding.message += parts_in_words();
+        if (left_with != nullptr) {
+            finding.message += base::format(
+                " After the last step the weights of about step {} were loaded, with which it was {}: not "
+                "the "
+                "best ones.",
+                left_with->step, human_number(left_with->loss));
+            finding.evidence.push_back(
+                {"evaluation loss of the weights that were loaded", left_with->loss, "best", best_.loss});
+        }
         finding.fix = base::format(
             "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
             "decay or "
@@ -383,7 +426,7 @@ class Overfit final : public Rule {
     static constexpr const char* kMemorising = "memorising";
     static constexpr double kUnlike = 0.92, kFewestCompared = 250;  // neighbours
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
-    static constexpr std::size_t kMostPlaces = 4096;
+    static constexpr std::size_t kMostPlaces = 4096, kMostKnown = 4096;
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
     static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
     std::size_t patience_;
@@ -400,11 +443,13 @@ class Overfit final : public Rule {
     Result best_;
     Neighbours neighbours_;
     std::vector<Result> last_;
-    std::vector<bool> is_of_training_;  // by the place of a batch in an evaluation
-    bool are_others_ = false;           // than in the evaluation before
-    bool is_parted_ = false;            // the last evaluation was of both
-    bool is_put_back_ = false;          // other weights were loaded after the last step
-    std::size_t since_best_ = 0;        // results
+    std::vector<bool> is_of_training_;      // by the place of a batch in an evaluation
+    bool are_others_ = false;               // than in the evaluation before
+    bool is_parted_ = false;                // the last evaluation was of both
+    bool is_put_back_ = false;              // other weights were loaded after the last step
+    std::optional<double> put_back_since_;  // steps before it, when those were taken
+    std::vector<Result> known_;             // all of the same batches
+    std::size_t since_best_ = 0;            // results
     Recent series_{kSeries};
 };
 
