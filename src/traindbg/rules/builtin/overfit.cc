@@ -54,7 +54,7 @@ const model::RuleInfo kOverfit = {
         "is "
         "one of numbers (mse_loss, l1_loss and the like) and these are known to be the weights of an "
         "evaluation "
-        "by which `give_back` and 10 % were lost already.",
+        "by which half of that rise was there already.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
         "it "
@@ -279,11 +279,11 @@ class Overfit final : public Rule {
         return &*std::min_element(known_.begin(), known_.end(),
                                   [&apart](const Result& a, const Result& b) { return apart(a) < apart(b); });
     }
-    // Much of what was learned at best is lost.
+    // Half of what the last evaluations lost of the best one was lost by then.
     [[nodiscard]] bool has_given_back(double loss) const {
-        const double learned = std::max(first_, has_start_ ? start_ : first_) - best_.loss;
-        const double risen = loss - best_.loss;
-        return risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss);
+        const auto by_loss = [](const Result& a, const Result& b) { return a.loss < b.loss; };
+        const double least = std::min_element(last_.begin(), last_.end(), by_loss)->loss;
+        return loss - best_.loss > 0.5 * (least - best_.loss);
     }
     // All that is known of the inputs is that they say nothing of the labels.
     [[nodiscard]] bool are_inputs_noise() const {
