@@ -35,7 +35,7 @@ def strips(n, generator):
 
 def build(sizes, unit):
     layers = []
-    for a, b in itertools.pairwise(sizes):
+    for a, b in itertools.pairwise(sizes[:-1]):
         layers += [nn.Linear(a, b), unit()]
     layers.append(nn.Linear(sizes[-2], sizes[-1]))
     return nn.Sequential(*layers)

@@ -38,6 +38,7 @@ from traindbg.hooks.torch_mixing import MixingObserver
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
+from traindbg.hooks.torch_own_statistics import OwnStatistics
 from traindbg.hooks.torch_probe import Probes
 from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_reductions import Reductions
@@ -52,6 +53,7 @@ from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_loader_labels import LoaderLabels
+    from traindbg.hooks.torch_own_statistics import Own
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
     from traindbg.hooks.torch_tensors import Tensors
@@ -116,6 +118,7 @@ class Facts:
         self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
+        self._own_statistics = OwnStatistics()
         self._neighbours = Neighbours()
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
@@ -125,6 +128,7 @@ class Facts:
     def forget(self) -> None:
         """What was remembered of data, losses and evaluations is of another training or models."""
         self._rows.forget()
+        self._own_statistics.forget()
         self._neighbours.forget()
         self.random.forget()
         self.turns.forget()
@@ -239,6 +243,7 @@ class Facts:
             if trained and not self.is_forgotten and not torch.is_grad_enabled():
                 self.is_forgotten = modes.others_evaluate(trained[0], self._hot.steps)
             self._rows.given(tensor, is_evaluation, self._hot.steps)
+            guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
 
     # Losses and backward passes.
 
@@ -402,6 +407,7 @@ class Facts:
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
+        guarded("own statistics", self._tell_own_statistics)
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
@@ -415,6 +421,7 @@ class Facts:
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
+        guarded("own statistics", self._tell_own_statistics)
 
     def reduced(self, tensor: Any) -> None:
         """`all_reduce` is about to be called on it."""
@@ -465,6 +472,14 @@ class Facts:
         """Of batches without gradients for which no loss was computed."""
         copy, self._copy = self._copy, None
         self._rows.ask_unscored(self._tensors.later, functools.partial(self._tell_those, copy=copy))
+
+    def _tell_own_statistics(self) -> None:
+        """Of inputs of evaluations that were standardised by themselves."""
+        self._own_statistics.ask(self._tensors.later, self._tell_own)
+
+    def _tell_own(self, found: Own) -> None:
+        for name, value in found._asdict().items():
+            self._tensors.fact(name, value)
 
     def _tell_those(
         self,

@@ -1,12 +1,14 @@
 // Evaluation inputs that were prepared otherwise than those of the training.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -41,7 +43,12 @@ const model::RuleInfo kTrainValMismatch = {
         "fewer zeros alone. "
         "A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
-        "known; else a note (info). Also a warning if the training's first five batches were like the first "
+        "known; else a note (info). Also where the columns of an evaluation (features, channels) have a mean "
+        "of 0 "
+        "and a standard deviation of 1 within 3e-5, of 32 values and more: it was standardised by itself; a "
+        "warning if its loss is more than 1.3 times that of the training, else a note; not where evaluations "
+        "have rows of the training, of samples that are each standardised by themselves, nor of two values. "
+        "Also a warning if the training's first five batches were like the first "
         "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
         "the last "
         "five, of fifteen and more, differs from those by as much: its inputs have drifted away; not of "
@@ -106,6 +113,7 @@ class TrainValMismatch final : public Rule {
         guessing_.observe(step);
         note_rows(step);
         if (!is_evaluation) look_inside(step, sink);
+        const bool has_own = note_own(step);
         if (const auto again = loop_fact(step, "rows_unscored_again"))
             evaluated_again_ = std::max(evaluated_again_, again->value);
         if (const auto rows = loop_fact(step, "rows_unscored_of"))
@@ -121,6 +129,7 @@ class TrainValMismatch final : public Rule {
                 place->second.add(sample.value);
             }
         }
+        if (has_own || is_evaluation) judge_own(sink);
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -171,6 +180,8 @@ class TrainValMismatch final : public Rule {
     static constexpr std::uint64_t kFewestValues = 64;  // of a batch that is evaluated
     static constexpr double kNearMean = 0.3, kNearStd = 1.3;
     static constexpr std::uint64_t kNoGrid = 4;    // values of a row
+    static constexpr double kWorse = 1.3;          // loss of the evaluation, of that of the training
+    static constexpr double kMostKnown = 0.1;      // rows of the training
     static constexpr double kAgain = 2;            // evaluations that were the same as the first one
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
 
@@ -209,6 +220,58 @@ class TrainValMismatch final : public Rule {
             pairs && alike && pairs->value > 0 ? std::sqrt(alike->value / pairs->value) : 0;
         are_others_ = looked->value >= 500 && known->value > (0.95 - wiped_out) * looked->value &&
                       known->value > 0.5 * looked->value;
+    }
+    // Of evaluations that were standardised by their own mean and spread.
+    struct Own {
+        double columns = 0, of = 0, values = 0;
+        model::StepIndex step = 0;
+    };
+    // Whether something was told.
+    bool note_own(const model::StepView& step) {
+        const auto columns = loop_fact(step, "own_columns"), of = loop_fact(step, "own_columns_of"),
+                   values = loop_fact(step, "own_columns_values");
+        if (columns && of && values && columns->value > own_.columns)
+            own_ = {columns->value, of->value, values->value, step.step()};
+        constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kRows = {
+            {{"rows_evaluated", "rows_evaluated_trained"}, {"rows_unscored", "rows_unscored_trained"}}};
+        for (const auto& [rows, those_trained] : kRows) {
+            const auto all = loop_fact(step, rows), trained = loop_fact(step, those_trained);
+            if (!all || !trained || !(all->value > 0)) continue;
+            // Of two sets that are evaluated in turn it is not known which one is standardised.
+            is_own_data_evaluated_ = is_own_data_evaluated_ || trained->value > kMostKnown * all->value;
+        }
+        return columns.has_value();
+    }
+    void judge_own(FindingSink& sink) {
+        constexpr const char* kKey = "own statistics";
+        if (!(own_.columns > 0)) return;
+        ++judged_;
+        if (is_own_data_evaluated_) {
+            if (std::exchange(is_firing_own_, false)) sink.clear(kKey);
+            return;
+        }
+        const std::optional<double> ratio = loss_ratio();
+        model::Finding finding;
+        finding.key = kKey;
+        finding.severity = ratio && *ratio > kWorse ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = own_.step;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "What is evaluated was standardised by itself: of its {:.0f} columns, each with {:.0f} values, "
+            "{:.0f} "
+            "{} a mean of 0 and a standard deviation of 1 to the last digits, which no part of the data has "
+            "that the scaler was not fitted to.",
+            own_.of, own_.values, own_.columns, own_.columns == 1 ? "has" : "have");
+        if (ratio)
+            finding.message +=
+                base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
+        finding.fix =
+            "Fit mean and standard deviation to the training part alone and apply them to every other one: "
+            "scaler.transform(x_val), not fit_transform.";
+        finding.evidence.push_back({"standardised columns", own_.columns, "columns", own_.of});
+        if (ratio) finding.evidence.push_back({"evaluation loss, as a multiple", *ratio, "limit", kWorse});
+        sink.fire(std::move(finding));
+        is_firing_own_ = true;
     }
     // What a model does to its inputs in training mode alone is not seen of them.
     void look_inside(const model::StepView& step, FindingSink& sink) {
@@ -425,11 +488,11 @@ class TrainValMismatch final : public Rule {
         const bool is_of_training = step.mode() == model::Mode::kTrain;
         if (is_of_training) input.has_drifted = has_drifted(input);
         const bool is_drift = input.has_drifted;
-        const char* key = is_drift                 ? "drift"
-                          : is_random              ? "augmentation"
-                          : !differ                ? ""
-                          : !ratio || *ratio > 1.3 ? "inputs"
-                                                   : "inputs_harmless";
+        const char* key = is_drift                    ? "drift"
+                          : is_random                 ? "augmentation"
+                          : !differ                   ? ""
+                          : !ratio || *ratio > kWorse ? "inputs"
+                                                      : "inputs_harmless";
         const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
         if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
         input.firing = wanted;
@@ -499,7 +562,9 @@ class TrainValMismatch final : public Rule {
     double shift_, scale_, noise_, high_;
     std::uint64_t steps_;
     std::uint64_t judged_ = 0;
-    bool is_firing_inside_ = false;
+    bool is_firing_inside_ = false, is_firing_own_ = false;
+    bool is_own_data_evaluated_ = false;  // that of the training
+    Own own_;
     Inside inside_;
     double evaluated_again_ = 0, rows_evaluated_ = 0;  // rows of the largest evaluation without a loss
     bool are_others_ = false;                          // the training's rows, each time

@@ -1,0 +1,126 @@
+"""Whether what is evaluated was standardised by its own mean and spread."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+
+FACTS = ("own_columns", "own_columns_of", "own_columns_values")
+
+
+def standardised(x, dims=0, correction=1):
+    return (x - x.mean(dims, keepdim=True)) / x.std(dims, keepdim=True, correction=correction)
+
+
+def told(run_dir, x, *, batch=None, model=None, passes=3, steps=3):
+    """What is told of evaluations of `x`: of each, columns, those in all, and values."""
+    torch.manual_seed(0)
+    trained = torch.randn(64, *x.shape[1:]) * 2 + 1
+    model = model or nn.Sequential(nn.Flatten(), nn.Linear(trained[0].numel(), 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["train_val_mismatch"]):
+        for _ in range(passes):
+            for _ in range(steps):
+                optimizer.zero_grad()
+                model(trained).square().mean().backward()
+                optimizer.step()
+            with torch.no_grad():
+                for part in x.split(batch or len(x)):
+                    model(part).argmax(1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(trained).square().mean().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    if f"loop/{FACTS[0]}" not in run.names():
+        return []
+    columns = [run[f"loop/{fact}"].series("value")[1] for fact in FACTS]
+    return [tuple(int(v) for v in each) for each in zip(*columns, strict=True)]
+
+
+G = torch.Generator().manual_seed(7)
+TABLE = torch.randn(200, 5, generator=G) * torch.tensor([1.0, 5.0, 0.1, 40.0, 2.0]) + 3
+
+
+@pytest.mark.parametrize("correction", [0, 1])
+@pytest.mark.parametrize("batch", [None, 64])
+def test_a_table_that_is_standardised_by_itself(correction, batch, tmp_path):
+    x = standardised(TABLE, correction=correction)
+    assert told(tmp_path / "run", x, batch=batch) == [(5, 5, 200)] * 3
+
+
+def test_a_few_evaluations_are_looked_at(tmp_path):
+    assert len(told(tmp_path / "run", standardised(TABLE), passes=8)) == 3
+
+
+def test_batches_that_are_standardised_each(tmp_path):
+    """As many do by hand: the first one tells."""
+    x = torch.cat([standardised(part) for part in TABLE.split(100)])
+    assert told(tmp_path / "run", x, batch=100) == [(5, 5, 100)] * 3
+    x = torch.cat([standardised(TABLE[:100]), TABLE[100:]])
+    assert told(tmp_path / "other", x, batch=100) == [(5, 5, 100)] * 3
+
+
+def test_some_columns(tmp_path):
+    x = torch.cat([standardised(TABLE), TABLE[:, :2] > 3, torch.ones(200, 1)], 1)
+    assert told(tmp_path / "run", x) == [(5, 7, 200)] * 3
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        TABLE,
+        (TABLE - TABLE[:150].mean(0)) / TABLE[:150].std(0),  # by another part
+        torch.tensor([-1.0, 1.0]).repeat(100, 3),  # two values that come equally often
+        standardised(TABLE)[:31],
+        standardised(TABLE, dims=1),  # each row by itself
+    ],
+    ids=["raw", "another part", "signs", "few", "rows"],
+)
+def test_other_tables(x, tmp_path):
+    assert all(columns == 0 for columns, _, _ in told(tmp_path / "run", x))
+
+
+def test_images_by_their_channels(tmp_path):
+    x = torch.rand(40, 3, 6, 6, generator=G)
+    x = standardised(x, (0, 2, 3))
+    assert told(tmp_path / "run", x) == [(3, 3, 40 * 36)] * 3
+
+
+def test_series_by_their_features(tmp_path):
+    x = torch.rand(40, 9, 4, generator=G)
+    x = standardised(x, (0, 1))
+    assert told(tmp_path / "run", x) == [(4, 4, 40 * 9)] * 3
+
+
+def test_samples_that_are_standardised_each(tmp_path):
+    """As spectra and signals often are: nothing was fitted."""
+    x = standardised(torch.rand(40, 1, 50, generator=G), (1, 2))
+    found = told(tmp_path / "run", x)
+    assert found
+    assert all(columns == 0 for columns, _, _ in found)
+
+
+def test_integers_are_no_columns(tmp_path):
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(9, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(self.embed(x.long()).mean(1))
+
+    model = Words()
+    x = torch.randint(0, 9, (64, 5), generator=G)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False, rules=["train_val_mismatch"]):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(6):
+            F.cross_entropy(model(x), x[:, 0] % 2).backward()
+            optimizer.step()
+            with torch.no_grad():
+                model(x)
+    assert "loop/own_columns" not in td.Run(tmp_path / "run").names()
