@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import collections
 import copy
+import enum
 import gc
 import itertools
 import queue
 import threading
+import warnings
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -138,6 +141,15 @@ def test_the_loss_of_the_training_is_computed(function, tmp_path):
     found = losses(tmp_path / "run", function)
     assert len(found) == (EPOCHS - 1) * BATCHES  # of all but the first evaluation
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_of_each_batch_of_many(tmp_path, monkeypatch):
+    """Whatever else is due of evaluations, which is looked at in the first ones alone."""
+    monkeypatch.setitem(globals(), "EPOCHS", 14)
+    _, expected = train(tmp_path / "run", F.cross_entropy)
+    found = losses(tmp_path / "run")
+    assert len(found) >= 12 * BATCHES
+    assert found == pytest.approx(expected[-len(found) :], rel=1e-5)
 
 
 def test_settings_of_the_training_count(tmp_path):
@@ -478,6 +490,9 @@ class Says(nn.Linear):
 IDS = torch.arange(320)
 OTHER_LABELS = {
     "raw units": (F.mse_loss, NUMBERS, 300 + 40 * NUMBERS, None),
+    "other units": (F.mse_loss, NUMBERS, 2 + 3 * NUMBERS, None),
+    "small units": (F.mse_loss, NUMBERS, 0.1 * NUMBERS, None),
+    "drawn": (F.cross_entropy, CLASSES, CLASSES[torch.randperm(320)], None),
     "ids": (F.mse_loss, NUMBERS, IDS, None),
     "ids like numbers": (F.mse_loss, NUMBERS, IDS[:, None].float(), None),
     "ids like classes": (F.cross_entropy, CLASSES, IDS % 3, None),
@@ -500,6 +515,87 @@ def test_what_is_no_label_of_what_the_model_returns_says_nothing(case, tmp_path)
     outputs = 3 if loss is F.cross_entropy else 1
     train(tmp_path / "run", loss, data=data, outputs=outputs, model=model, is_known=False)
     assert losses(tmp_path / "run", loss.__name__) == []
+
+
+def test_rows_of_the_training_are_no_evaluation(tmp_path):
+    """As another object that holds them, which is gone through for the training's hits."""
+    trained, val = loaders(CLASSES)
+    again = DataLoader(TensorDataset(X[:OF_TRAINING], CLASSES[:OF_TRAINING]), batch_size=BATCH)
+
+    class Both:
+        def __iter__(self):
+            return itertools.chain(again, val)
+
+    _, expected = train(tmp_path / "run", F.cross_entropy, data=(trained, Both()))
+    of_training = OF_TRAINING // BATCH
+    of_val = [
+        loss for at, loss in enumerate(expected) if at % (of_training + BATCHES) >= of_training
+    ]
+    assert losses(tmp_path / "run") == pytest.approx(of_val, rel=1e-5)
+
+
+def test_an_evaluation_in_another_way_ends_it(tmp_path):
+    """Of data that is known to be evaluated."""
+    passes = []
+
+    def evaluated(model, batch):
+        passes.append(0)
+        x, y = batch
+        return model(x + (len(passes) > 2 * BATCHES)), y
+
+    train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
+    assert len(losses(tmp_path / "run")) == BATCHES
+    assert _listener.labels is None
+
+
+class Case(enum.Enum):
+    WARM = 1
+    COLD = 2
+
+
+@pytest.mark.parametrize("values", [(Case.WARM, Case.COLD), (np.float32(1), np.float32(2))])
+def test_other_arguments_count(values, tmp_path):
+    class Takes(nn.Linear):
+        def forward(self, x, case):
+            return super().forward(x) * (1.0 if case == values[0] else 0.3)
+
+    def given(model, batch):
+        return model(batch[0], values[0 if model.training else 1]), batch[1]
+
+    train(tmp_path / "run", F.cross_entropy, given=given, model=Takes(6, 3))
+    assert losses(tmp_path / "run") == []
+
+
+def test_odd_things_in_a_batch(tmp_path):
+    class Odd(float):
+        def __eq__(self, other):
+            raise ValueError("no truth")
+
+        __hash__ = None
+
+    class Ignores(nn.Linear):
+        def forward(self, x, *others, **more):
+            return super().forward(x)
+
+    def collate(rows):
+        x, y = (torch.stack(each) for each in zip(*rows, strict=True))
+        return [
+            x,
+            y,
+            Odd(1),
+            {torch.ones(1): 3, "c": x.to(torch.complex64)},
+            None,
+            "text",
+            X.numpy(),
+        ]
+
+    def given(model, batch):
+        return model(batch[0], Odd(2), a={Odd.__name__: None}), batch[1]
+
+    data = loaders(CLASSES, collate_fn=collate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train(tmp_path / "run", F.cross_entropy, given=given, model=Ignores(6, 3), data=data)
 
 
 def test_one_set_of_data_is_evaluated(tmp_path):

@@ -73,6 +73,7 @@ class Attachment:
             and not self.evaluates
             and not self._micro.are_told_apart
             and not self._session.due(_EVAL) & FORWARD_ROLES
+            and not self._sink.may_hear_evaluations
         ):
             if observer.armed or observer.observing:
                 observer.disarm()

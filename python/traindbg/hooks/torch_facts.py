@@ -118,6 +118,7 @@ class Facts:
         self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
+        loader_labels.are_trained = self._rows.are_trained
         self._own_statistics = OwnStatistics()
         self._neighbours = Neighbours()
         self._held = GraphsHeld()

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 
-NOTHING, INPUTS, EVERYTHING = range(3)
+NOTHING, INPUTS, EVERYTHING, RETURN = range(4)
 _CALL = torch.nn.Module._call_impl.__code__
 # Looked up once, because they are asked at every call. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -104,7 +104,8 @@ def _is_nested(module: torch.nn.Module) -> bool:
 class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
-    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `plain_mode`, in
+    `wants_forward` answers what of the pass is wanted: 0, INPUTS, EVERYTHING, or RETURN alone, that
+    it has returned, which belongs to the others, too; `plain_mode`, in
     which mode outputs of places with an id go straight to the session (0: in none);
     `takes_functions`, whether functions may be listened to in it: what is compiled would be
     compiled again for that; `wants_functions`, whether something of them is due;
@@ -231,6 +232,7 @@ class ForwardObserver:
         self._places: dict[int, Place] = {}  # of its modules inside, by id
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
+        self._takes_inputs = True  # in the pass under way
         self._parts_are_next = False  # once the evaluation that is observed is over
         self.calls = 0  # of the root, seen in Python
         self.calls_in_training = 0  # those of them
@@ -419,7 +421,8 @@ class ForwardObserver:
                 return
             self._inputs = 0
             self._path.thread = threading.get_ident()
-            self._path.inputs_only = wanted == INPUTS
+            self._path.inputs_only = wanted in (INPUTS, RETURN)
+            self._takes_inputs = wanted != RETURN
             self._take_inputs(args)
             if self._path.inputs_only:
                 return
@@ -473,7 +476,7 @@ class ForwardObserver:
         self._path.observing = True
 
     def _take_inputs(self, given: Any) -> None:
-        for _, tensor in tensors_in(given, 3):
+        for _, tensor in tensors_in(given, 3) if self._takes_inputs else ():
             self._sink.model_input(self._root_place, self._inputs, tensor)
             self._inputs += 1
 

@@ -12,7 +12,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks import torch_patches as patches
-from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, Place
+from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, RETURN, Place
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch_mixing import WATCHED as MIXING
@@ -70,6 +70,11 @@ class ForwardSink:
         self._unseen = unseen
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
 
+    @property
+    def may_hear_evaluations(self) -> bool:
+        """Whether some may have a loss computed, whatever is due of them."""
+        return self._facts.loader_labels.may_listen
+
     def _forward_mode(self, root: torch.nn.Module | None) -> int:
         """TRAIN or EVAL where something of a forward pass is due now, else 0."""
         if root is None or self.guard.dead or torch.jit.is_tracing():
@@ -108,7 +113,7 @@ class ForwardSink:
                 return NOTHING  # a second pass in one micro-batch: the first one is kept
         self.now = mode
         if mode == 0:
-            return NOTHING
+            return self._wants_return(root)
         if mode == _EVAL and self._facts.evaluation_begins(root):
             return EVERYTHING
         if mode == _TRAIN:
@@ -119,6 +124,14 @@ class ForwardSink:
         # Of the first steps it is asked which functions are called, such as dropout.
         is_heard = mode == _TRAIN and self._facts.hazards.is_open
         return INPUTS if due & FORWARD_ROLES == _INPUT and not is_heard else EVERYTHING
+
+    def _wants_return(self, root: torch.nn.Module) -> int:
+        """Of a pass of which nothing is due: an evaluation may have a loss all the same."""
+        is_heard = self._facts.loader_labels.listens and not self._is_of_training(root)
+        if not is_heard or torch.jit.is_tracing() or patches.is_transforming():
+            return NOTHING
+        self.now = _EVAL
+        return RETURN
 
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING

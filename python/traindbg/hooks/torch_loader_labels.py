@@ -10,12 +10,14 @@ Nothing of tensors is listened to. What is what has to show:
    same memory or the same values, and in all that are looked at later.
  - That another data set is evaluated in the same way: one pass from its first batch to its last,
    no step in between, each batch given to the model once and as it came, and no loss computed.
- - That its labels are labels: the model's outputs and they go together by more than chance.
+ - That its labels are labels, and its rows not the training's: in one pass the model's outputs and
+   the labels go together by far more than chance, in the units of the training.
 
 From the next pass over that data set on, and no other, the training's loss is computed of each
 batch when the model has returned, and recorded as that of an evaluation. The first loss that an
-evaluation does compute ends it for good. A model in training mode some of which acts by it is left
-alone; so is what is changed, comes in another form, or the loss cannot be given.
+evaluation does compute ends it for good, and so does a pass over that data in another way. A model
+in training mode some of which acts by it is left alone; so is what is changed, comes in another
+form, or the loss cannot be given.
 
 Kept are, of the data set's batches, those parts that have a role, to the end of the pass at most;
 of the training's, the same at steps that are looked at.
@@ -59,11 +61,14 @@ _MOST_VALUES = 1 << 24  # that are compared, where a part was copied
 _MOST_COPIED = 1 << 22  # that are, of a part of which nothing tells whether it was written to
 _MOST_SETS = 4  # of data that may be evaluated
 _MOST_DRAWN = 256  # batches
-_MOST_UNHEARD = 8  # passes in which the model was not heard
+_MOST_PASSES = 8  # over data that do not show it is evaluated, or in which nothing is heard
 _MOST_CLASSES = 1 << 17
+_MOST_COLUMNS = 4096
 _FEWEST = 32  # labels
 _BY_CHANCE = 3.0  # standard deviations
-_EXPLAINED = 0.1  # of the squared distance that outputs and labels of other rows have
+_EXPLAINED = 0.1  # of what chance leaves over
+_SLOPES = (0.5, 2.0)  # of labels by outputs
+_SPREADS = (0.4, 2.5)  # of labels, as multiples of the training's
 _ROUNDING = 0.02  # of probabilities in few bits
 _HALVES = (torch.float16, torch.bfloat16)
 
@@ -116,6 +121,7 @@ def _is_plain(value: Any) -> bool:
         type(value) in (torch.Tensor, torch.nn.Parameter)
         and value.layout is torch.strided
         and not value.is_quantized
+        and not value.is_complex()
         and value.dim() > 0
         and value.numel() > 0
     )
@@ -126,7 +132,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, collections.UserDict):
         value = value.__dict__.get("data")
     if isinstance(value, dict):
-        yield from dict.items(value)
+        yield from ((k, item) for k, item in dict.items(value) if type(k) in (str, int))
     elif isinstance(value, tuple):
         yield from enumerate(tuple.__iter__(value))
     elif isinstance(value, list):
@@ -273,8 +279,8 @@ def _told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
         if isinstance(leaf, torch.Tensor):
             tensors[path] = leaf
         else:
-            is_word = leaf is None or isinstance(leaf, (bool, int, float, str))
-            others.append((path, leaf if is_word else type(leaf)))
+            is_word = type(leaf) in (bool, int, float, str)
+            others.append((path, repr(leaf) if is_word else id(leaf)))
     return tuple(others), tensors
 
 
@@ -332,49 +338,52 @@ def _can_be_given(
     return bool(target.isfinite().all())
 
 
-class _Evidence:
-    """Whether outputs and labels go together, over the batches of some passes."""
+class _Labels(NamedTuple):
+    """Those that are numbers, in the steps of the training that agreed."""
 
-    def __init__(self, name: str) -> None:
+    mean: float
+    deviation: float
+
+
+class _Evidence:
+    """Whether outputs and labels go together, in one pass over a set of data."""
+
+    def __init__(self, name: str, of_training: _Labels | None) -> None:
         self._name = name
+        self._of_training = of_training
         self._are_probabilities: torch.Tensor | None = None  # in all of them
-        self._sums: list[torch.Tensor] = []
+        self._rows = 0
+        self._sums: torch.Tensor | None = None
 
     def add(self, scores: torch.Tensor, target: torch.Tensor, ignored: int) -> None:
         """One batch. Waits for no device."""
         are = _are_probabilities(self._name, scores)
         before = self._are_probabilities
         self._are_probabilities = are if before is None else before & are
+        self._rows += scores.shape[0]
         if self._name in _OF_CLASSES:
             sums = self._of_classes(scores, target, ignored)
         elif self._name in _OF_TWO:
-            limit = 0.5 if self._name == "binary_cross_entropy" else 0.0
-            sums = self._counted((scores > limit).long(), (target > 0.5).long(), 2)
+            are_logits = self._name == "binary_cross_entropy_with_logits"
+            sums = _moments(_columns(scores.sigmoid() if are_logits else scores), _columns(target))
         else:
-            wide = widest_of(scores)
-            p, t = scores.to(wide).reshape(-1), target.to(wide).reshape(-1)
-            moments = (p.sum(), t.sum(), p.square().sum(), t.square().sum(), (p * t).sum())
-            sums = [torch.stack([torch.full_like(p[0], p.numel()), *moments])]
-        self._sums = [a + b for a, b in zip(self._sums, sums, strict=True)] if self._sums else sums
-
-    def _of_classes(
-        self, scores: torch.Tensor, target: torch.Tensor, ignored: int
-    ) -> list[torch.Tensor]:
-        labels = target.argmax(1) if target.is_floating_point() else target
-        said, labels = scores.argmax(1).reshape(-1), labels.reshape(-1)
-        is_known = (labels != ignored).long()
-        return self._counted(said, labels * is_known, scores.shape[1], is_known)
+            sums = _moments(_columns(scores), _columns(target))
+        if self._sums is not None and self._sums.shape != sums.shape:
+            self._rows = -1  # of other sizes than before: not to be told
+        self._sums = sums if self._sums is None or self._rows < 0 else self._sums + sums
 
     @staticmethod
-    def _counted(
-        said: torch.Tensor, labels: torch.Tensor, classes: int, counts: torch.Tensor | None = None
-    ) -> list[torch.Tensor]:
-        said, labels = said.reshape(-1), labels.reshape(-1)
-        counts = torch.ones_like(said) if counts is None else counts
-        each = torch.zeros(2, classes, dtype=torch.long, device=said.device)
+    def _of_classes(scores: torch.Tensor, target: torch.Tensor, ignored: int) -> torch.Tensor:
+        """How often each class is said and wanted, and both."""
+        labels = target.argmax(1) if target.is_floating_point() else target
+        said, labels = scores.argmax(1).reshape(-1), labels.reshape(-1)
+        counts = (labels != ignored).long()
+        labels = labels * counts
+        each = torch.zeros(3, scores.shape[1], dtype=torch.long, device=said.device)
         each[0].index_add_(0, said, counts)
         each[1].index_add_(0, labels, counts)
-        return [((said == labels) * counts).sum(), each]
+        each[2].index_add_(0, labels, counts * (said == labels))
+        return each
 
     def are_probabilities(self) -> bool:
         """Whether all scores are, of a loss that is to be given others. Waits for a device."""
@@ -384,31 +393,70 @@ class _Evidence:
 
     def is_enough(self) -> bool:
         """Waits for a device."""
-        if not self._sums:
+        if self._sums is None or self._rows < _FEWEST:
             return False
-        if self._name in _OF_CLASSES or self._name in _OF_TWO:
-            hits, (said, labels) = int(self._sums[0]), self._sums[1].double().cpu()
+        sums = self._sums.double().cpu()
+        if self._name in _OF_CLASSES:
+            said, labels, both = sums
             number = float(labels.sum())
-            by_chance = float(said @ labels) / max(number, 1.0)
-            return number >= _FEWEST and hits - by_chance > _BY_CHANCE * max(by_chance, 1.0) ** 0.5
-        number, p, t, pp, tt, pt = self._sums[0].tolist()
-        if number < _FEWEST:
-            return False
+            hits, by_chance = float(both.sum()), float(said @ labels) / max(number, 1.0)
+            share = self._rows / max(number, 1.0)  # places of one row go together
+            more = hits - by_chance
+            is_sure = more * share > _BY_CHANCE * max(by_chance * share, 1.0) ** 0.5
+            return bool(is_sure and more > _EXPLAINED * (number - by_chance))
+        number, p, t, pp, tt, pt = sums
         p, t = p / number, t / number
-        together = pt / number - p * t
-        apart = pp / number - p * p + tt / number - t * t + (p - t) ** 2
-        return bool(2 * together > _EXPLAINED * apart)
+        together = float((pt / number - p * t).mean())
+        of_outputs = float((pp / number - p * p).mean())
+        of_labels = float((tt / number - t * t).mean())
+        if of_outputs <= 0 or of_labels <= 0 or together <= 0:
+            return False
+        correlation = together / (of_outputs * of_labels) ** 0.5
+        if correlation * self._rows**0.5 < _BY_CHANCE:
+            return False
+        if self._name in _OF_TWO:
+            return bool(correlation > _EXPLAINED)
+        apart = of_outputs + of_labels + float((p - t).square().mean())
+        is_of_unit = _SLOPES[0] < together / of_outputs < _SLOPES[1]
+        is_much = is_of_unit and 2 * together > _EXPLAINED * apart
+        return is_much and self._is_usual(t, tt / number)
+
+    def _is_usual(self, means: torch.Tensor, squares: torch.Tensor) -> bool:
+        """Whether labels lie where those of the training did."""
+        known = self._of_training
+        if known is None:
+            return False
+        mean = float(means.mean())
+        deviation = max(float(squares.mean()) - mean * mean, 0.0) ** 0.5
+        is_near = abs(mean - known.mean) < max(known.deviation, deviation)
+        is_spread = _SPREADS[0] < deviation / max(known.deviation, 1e-30) < _SPREADS[1]
+        return bool(is_near and is_spread)
+
+
+def _columns(tensor: torch.Tensor) -> torch.Tensor:
+    """One row each; of very many values as many places as there are, taken together."""
+    wide = tensor.to(widest_of(tensor)).reshape(tensor.shape[0], -1)
+    return wide if wide.shape[1] <= _MOST_COLUMNS else wide.reshape(-1, 1)
+
+
+def _moments(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Of each column: how many, and the sums of both, their squares and their product."""
+    count = torch.full_like(outputs[0], outputs.shape[0])
+    sums = (outputs, labels, outputs.square(), labels.square(), outputs * labels)
+    return torch.stack([count, *(each.sum(0) for each in sums)])
 
 
 class _Round:
     """A pass over a set of data that is evaluated."""
 
-    def __init__(self, iterator: Any, steps: int) -> None:
+    def __init__(self, iterator: Any, steps: int, evidence: _Evidence | None) -> None:
         self.iterator = weakref.ref(iterator)
         self.steps = steps  # that the training had made
+        self.evidence = evidence  # None: the data is known to be evaluated
         self.batches: list[_Batch] = []  # the last ones
         self.drawn = self.used = self.calls = 0
         self.is_ended = self.is_broken = False
+        self.is_of_training = False  # its first rows were trained on
 
 
 class LoaderLabels:
@@ -421,6 +469,8 @@ class LoaderLabels:
         self._evaluations = evaluations
         self._is_wanted = False
         self._is_inside = False
+        # Whether rows of an input were trained on, as far as that is known; set by who knows them.
+        self.are_trained: Callable[[torch.Tensor], bool] | None = None
         self.forget()
 
     def follow(self, is_wanted: bool) -> None:
@@ -444,11 +494,22 @@ class LoaderLabels:
         self._settings: dict[str, Any] = {}
         self._agreed = 0  # steps
         self._are_probabilities = True  # what the training's loss is given
+        self._labels: list[tuple[int, float, float]] = []  # how many, their sum, that of squares
         self._trained: weakref.ref[Any] | None = None  # the training's data
         self._round: _Round | None = None
-        self._sets: dict[int, tuple[weakref.ref[Any], _Evidence]] = {}
+        self._sets: dict[int, tuple[weakref.ref[Any], int]] = {}  # passes that showed nothing
         self._evaluated: weakref.ref[Any] | None = None  # the data that is known to be
         self._unheard = 0
+
+    @property
+    def listens(self) -> bool:
+        """Whether passes of an evaluation are to be heard, whatever else is due."""
+        return self._round is not None and not self._is_over
+
+    @property
+    def may_listen(self) -> bool:
+        """Whether there may be such evaluations."""
+        return self._agreed == _STEPS and not self._is_over
 
     def _begin(self) -> None:
         self._thread = threading.get_ident()
@@ -469,6 +530,15 @@ class LoaderLabels:
 
     # What loaders give.
 
+    def skips(self, iterator: Any) -> bool:
+        """Whether what an iterator gives is of no interest now."""
+        if self._is_over:
+            return True
+        if self._agreed < _STEPS or self._round is not None or self._hot.due & _LOOP:
+            return False
+        trained = None if self._trained is None else self._trained()
+        return trained is iterator._dataset or trained is iterator._index_sampler
+
     def drawn(self, iterator: Any, batch: Any) -> None:
         """`iterator`: of a `DataLoader`."""
         if threading.get_ident() != self._thread:
@@ -476,29 +546,55 @@ class LoaderLabels:
         data = _data_of(iterator)
         if self._agreed < _STEPS:
             self._draws += 1
-            is_too_late = self._hot.steps - self._began > _MOST_STEPS or self._draws > _MOST_DRAWN
-            if is_too_late or compiler_in_use():
+            if self._is_too_late() or compiler_in_use():
                 self.end()
                 return
             self._drawn = [*self._drawn[1 - _BATCHES :], _Batch(batch, data, None)]
         elif self._trained is None or self._trained() is data:
-            self._round = None
+            self._leave_round()
             is_looked_at = bool(self._hot.due & _LOOP)
             self._drawn = [_Batch(batch, data, self._paths)] if is_looked_at else []
         else:
             self._drawn = []
             self._evaluates_next(iterator, batch, data)
 
+    def _is_too_late(self) -> bool:
+        steps = self._hot.steps - self._began
+        return self._agreed < _STEPS and (steps > _MOST_STEPS or self._draws > _MOST_DRAWN)
+
     def _evaluates_next(self, iterator: Any, batch: Any, data: Any) -> None:
         current = self._round
         if iterator._num_yielded == 1:
-            current = self._round = _Round(iterator, self._hot.steps)
+            self._leave_round()
+            if self._is_over or not self._may_be_evaluated(data):
+                return
+            evidence = None
+            if self._evaluated is None and self._roles is not None:
+                evidence = _Evidence(self._roles.loss, self._labels_of_training())
+            current = self._round = _Round(iterator, self._hot.steps, evidence)
         elif current is None or current.iterator() is not iterator:
-            self._round = None  # from the middle on
+            self._leave_round()  # from the middle on
             return
         current.drawn += 1
         rest = [each for each in current.batches[1 - _BATCHES :] if not each.is_used]
         current.batches = [*rest, _Batch(batch, data, self._paths)]
+
+    def _may_be_evaluated(self, data: Any) -> bool:
+        if self._evaluated is not None:
+            return self._evaluated() is data
+        self._sets = {key: known for key, known in self._sets.items() if known[0]() is not None}
+        known = self._sets.get(id(data))
+        if known is None:
+            return len(self._sets) < _MOST_SETS
+        return known[0]() is data and known[1] < _MOST_PASSES
+
+    def _leave_round(self) -> None:
+        """Something else is drawn."""
+        current, self._round = self._round, None
+        if current is not None and current.calls == 0:
+            self._unheard += 1
+            if self._unheard >= _MOST_PASSES:
+                self.end()
 
     def ended(self, iterator: Any) -> None:
         """It has no further batch."""
@@ -508,41 +604,38 @@ class LoaderLabels:
         current = self._round
         if current is not None and current.iterator() is iterator:
             current.is_ended = True
-            if current.calls == 0:
-                self._round = None
-                self._unheard += 1
-                if self._unheard >= _MOST_UNHEARD:
-                    self.end()
-            else:
-                self._close(current)
+            self._close(current)
 
     def _close(self, current: _Round) -> None:
         """The pass is over, unless its last batch was drawn ahead."""
         if not current.is_ended or current.used < current.drawn:
             return
         self._round = None
-        if current.is_broken or self._evaluated is not None or not current.batches:
+        if current.is_broken or current.evidence is None or not current.batches:
             return
-        data = current.batches[-1].data
-        known = self._sets.get(id(data))
-        if known is None or known[0]() is not data:
-            return
-        evidence = known[1]
-        if evidence.is_enough():
-            if evidence.are_probabilities() and not self._are_probabilities:
-                self.end()
-                return
-            self._evaluated = known[0]
-            self._sets = {}
+        data = weakref.ref(current.batches[-1].data)
+        passes = self._sets.get(id(data()), (data, 0))[1]
+        if not current.evidence.is_enough():
+            self._sets[id(data())] = data, passes + 1
+        elif current.evidence.are_probabilities() and not self._are_probabilities:
+            self.end()
+        elif current.is_of_training:
+            self._sets[id(data())] = data, _MOST_PASSES
+        else:
+            self._evaluated, self._sets = data, {}
 
     # A training.
 
     def trains(self, given: Any, output: Any) -> None:
         """The model has returned, in a step of the training that is looked at."""
         self._pass = None
-        if self._is_over or not self._is_wanted or not self._drawn:
+        if self._is_over or not self._is_wanted:
             return
-        if len(self._watched.watchers) != 1:
+        if self._round is not None and self._round.steps != self._hot.steps:
+            self._leave_round()
+        if not self._drawn:
+            return
+        if len(self._watched.watchers) != 1 or self._is_too_late():
             self.end()
             return
         arguments, tensors = _told_apart(given)
@@ -611,10 +704,18 @@ class LoaderLabels:
         }
         self._trained = weakref.ref(awaited.batch.data)
         self._are_probabilities &= bool(_are_probabilities(roles.loss, scores))
+        wide = target.to(widest_of(target))
+        self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
         self._agreed += 1
         if self._agreed == _STEPS:
             self._paths = [*dict.fromkeys([*(part for _, part in roles.inputs), roles.target])]
             self._drawn = []
+
+    def _labels_of_training(self) -> _Labels:
+        number = sum(count for count, _, _ in self._labels)
+        mean = sum(total for _, total, _ in self._labels) / number
+        squares = sum(each for *_, each in self._labels) / number
+        return _Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
 
     def _roles_of(
         self, awaited: _Pass, name: str, scores: torch.Tensor, target: torch.Tensor
@@ -655,26 +756,41 @@ class LoaderLabels:
         if current is None or roles is None or self._is_over:
             return
         current.calls += 1
-        if self._hot.steps != current.steps or not self._is_to_be_evaluated():
-            current.is_broken = True
-            return
         arguments, tensors = _told_apart(given)
+        is_as_wanted = self._hot.steps == current.steps and arguments == roles.arguments
         if any(map(capturing_graph, tensors.values())):
             return
-        is_evaluation = self._evaluations.mode() == _EVAL
+        batch = both = None
+        if is_as_wanted and self._is_to_be_evaluated() and self._evaluations.mode() == _EVAL:
+            with own_operations():
+                batch = self._given_of(current, roles, tensors)
+                if batch is not None and not batch.is_used:
+                    both = self._scores_and_target(roles, batch, output)
+        if batch is None or both is None:
+            current.is_broken = True
+            if self._evaluated is not None:
+                self.end()  # it is evaluated in another way than before
+            return
+        batch.is_used = True
+        current.used += 1
         with own_operations():
-            batch = self._given_of(current, roles, tensors)
-            if batch is None or batch.is_used or arguments != roles.arguments or not is_evaluation:
-                current.is_broken = True
-                return
-            batch.is_used = True
-            current.used += 1
-            both = self._scores_and_target(roles, batch, output)
-            if both is None:
-                current.is_broken = True
+            if current.evidence is None:
+                self._compute(roles.loss, *both)
             else:
-                self._take(roles, batch.data, *both)
-        self._close(current)
+                self._add(current, current.evidence, tensors, both)
+        if not self._is_over:
+            self._close(current)
+
+    def _add(
+        self,
+        current: _Round,
+        evidence: _Evidence,
+        tensors: dict[Path, Any],
+        both: tuple[torch.Tensor, torch.Tensor],
+    ) -> None:
+        evidence.add(*both, self._settings.get("ignore_index", -100))
+        if current.used == 1 and self.are_trained is not None:
+            current.is_of_training = any(map(self.are_trained, tensors.values()))
 
     def _is_to_be_evaluated(self) -> bool:
         """Whether the model is what is evaluated, and nothing in it acts as in training."""
@@ -717,19 +833,6 @@ class LoaderLabels:
             return None
         return scores, target
 
-    def _take(self, roles: _Roles, data: Any, scores: torch.Tensor, target: torch.Tensor) -> None:
-        """Computes the loss of a batch, or adds it to what is known of its data."""
-        if self._evaluated is not None:
-            if self._evaluated() is data:
-                self._compute(roles.loss, scores, target)
-            return
-        known = self._sets.get(id(data))
-        if known is None or known[0]() is not data:
-            if len(self._sets) >= _MOST_SETS:
-                return
-            known = self._sets[id(data)] = weakref.ref(data), _Evidence(roles.loss)
-        known[1].add(scores, target, self._settings.get("ignore_index", -100))
-
     def _compute(self, name: str, scores: torch.Tensor, target: torch.Tensor) -> None:
         settings = {
             key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
@@ -764,7 +867,8 @@ def listening_next(original: Callable[..., Any]) -> Callable[..., Any]:
         except StopIteration:
             guarded("loader labels", labels.ended, self)
             raise
-        guarded("loader labels", labels.drawn, self, batch)
+        if not labels.skips(self):
+            guarded("loader labels", labels.drawn, self, batch)
         return batch
 
     return __next__

@@ -506,6 +506,13 @@ class Rows:
         sizes = (sum(seen.prints.batch for seen in parts) for parts in evaluations.values())
         return max(sizes, default=0)
 
+    def are_trained(self, inputs: torch.Tensor) -> bool:
+        """Whether most of the first rows of a batch were trained on, as far as that is known."""
+        prints = _core.row_prints(inputs, False) if may_read(inputs) else None
+        if prints is None or len(prints) == 0:
+            return False
+        return bool(2 * self._memory.find(prints)[0] >= len(prints))
+
     def standing(self) -> Evaluated:
         """What is known of the training, as with a batch of no rows."""
         return self._compare(_core.RowPrints(0, 0))
