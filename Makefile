@@ -188,6 +188,7 @@ check-docs: ## links, module READMEs, rule pages
 bench: setup-demo install ## measure what traindbg costs a training (minutes)
 	@$(PY) benchmarks/python/overhead.py
 	@$(PY) benchmarks/python/memory.py
+	@$(PY) benchmarks/python/evaluations.py
 
 .PHONY: bench-original
 bench-original: setup-demo ## the same beside the original client library, in an environment of its own
