@@ -43,7 +43,8 @@ const model::RuleInfo kTrainValMismatch = {
         "fewer zeros alone. "
         "A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
-        "known; else a note (info). Also where the columns of an evaluation (features, channels) have a mean "
+        "known; else a note (info). Also where two columns and more of an evaluation (features, channels) "
+        "have a mean "
         "of 0 "
         "and a standard deviation of 1 within 3e-5, of 32 values and more: it was standardised by itself; a "
         "warning if its loss is more than 1.3 times that of the training, else a note; not where evaluations "
@@ -181,6 +182,7 @@ class TrainValMismatch final : public Rule {
     static constexpr double kNearMean = 0.3, kNearStd = 1.3;
     static constexpr std::uint64_t kNoGrid = 4;    // values of a row
     static constexpr double kWorse = 1.3;          // loss of the evaluation, of that of the training
+    static constexpr double kFewestOwn = 2;        // columns: a single one of grey images is often made so
     static constexpr double kMostKnown = 0.1;      // rows of the training
     static constexpr double kAgain = 2;            // evaluations that were the same as the first one
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
@@ -244,7 +246,7 @@ class TrainValMismatch final : public Rule {
     }
     void judge_own(FindingSink& sink) {
         constexpr const char* kKey = "own statistics";
-        if (!(own_.columns > 0)) return;
+        if (own_.columns < kFewestOwn) return;
         ++judged_;
         if (is_own_data_evaluated_) {
             if (std::exchange(is_firing_own_, false)) sink.clear(kKey);
@@ -259,9 +261,10 @@ class TrainValMismatch final : public Rule {
         finding.message = base::format(
             "What is evaluated was standardised by itself: of its {:.0f} columns, each with {:.0f} values, "
             "{:.0f} "
-            "{} a mean of 0 and a standard deviation of 1 to the last digits, which no part of the data has "
+            "have a mean of 0 and a standard deviation of 1 to the last digits, which no part of the data "
+            "has "
             "that the scaler was not fitted to.",
-            own_.of, own_.values, own_.columns, own_.columns == 1 ? "has" : "have");
+            own_.of, own_.values, own_.columns);
         if (ratio)
             finding.message +=
                 base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
