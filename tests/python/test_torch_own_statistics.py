@@ -105,6 +105,20 @@ def test_samples_that_are_standardised_each(tmp_path):
     assert all(columns == 0 for columns, _, _ in found)
 
 
+def test_rows_of_the_training(tmp_path):
+    """Such as a graph all of whose nodes are given to the model, in training, too."""
+    model = nn.Linear(5, 2)
+    x = standardised(TABLE)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False, rules=["train_val_mismatch"]):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(6):
+            F.cross_entropy(model(x)[:50], (x[:50, 0] > 0).long()).backward()
+            optimizer.step()
+            with torch.no_grad():
+                F.cross_entropy(model(x)[50:], (x[50:, 0] > 0).long())
+    assert "loop/own_columns" not in td.Run(tmp_path / "run").names()
+
+
 def test_integers_are_no_columns(tmp_path):
     class Words(nn.Module):
         def __init__(self):

@@ -119,7 +119,7 @@ class Facts:
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         loader_labels.are_trained = self._rows.are_trained
-        self._own_statistics = OwnStatistics()
+        self._own_statistics = OwnStatistics(self._rows.are_trained)
         self._neighbours = Neighbours()
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way

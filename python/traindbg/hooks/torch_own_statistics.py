@@ -7,7 +7,7 @@ The values of a column have then a mean of 0 and a spread of 1 to the last bits,
 part of the data that was not fitted to never have. Columns are those of a table, the features of
 series and the channels of images. The first few evaluations are looked at, each as a whole and its
 first batch alone. What two values are is left out (-1 and 1 may come equally often), and samples
-each of which was standardised for itself.
+each of which was standardised for itself; so are rows of the training.
 
 Nothing is kept but sums, which lie where the inputs do and come over when the step ends.
 """
@@ -45,7 +45,8 @@ class Own(NamedTuple):
 class OwnStatistics:
     """Of one training. One per recording, one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, are_trained: Callable[[torch.Tensor], bool]) -> None:
+        self._are_trained = are_trained  # rows of an input, as far as that is known
         self.forget()
 
     def forget(self) -> None:
@@ -63,7 +64,7 @@ class OwnStatistics:
                 return
             self._evaluations += 1
             self._step, self._values, self._sums = step, 0, {}
-        if not _may_be_standardised(inputs):
+        if not _may_be_standardised(inputs) or (self._values == 0 and self._are_trained(inputs)):
             self._values = _MOST_VALUES + 1
         self._values += inputs.numel()
         if self._values > _MOST_VALUES:
