@@ -171,7 +171,8 @@ class _Own(nn.Module):
     ("how", "told"),
     [
         ("attribute", {1.0}),
-        ("freezes nothing", {1.0}),
+        ("freezes nothing", None),
+        ("frozen again", None),
         ("attribute, then method", {1.0, 0.0}),
         ("method", None),
         ("own", None),
@@ -184,7 +185,7 @@ def test_an_attribute_of_a_module_sets_nothing_free(
     torch.manual_seed(0)
     part = _Own() if how == "own" else nn.Sequential(nn.Linear(16, 32), nn.ReLU())
     model = nn.Sequential(part, nn.Linear(32, 2))
-    part.requires_grad_(how in ("freezes nothing", "same word"))
+    part.requires_grad_(how in ("freezes nothing", "same word", "frozen again"))
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for step in range(30):
@@ -192,25 +193,24 @@ def test_an_attribute_of_a_module_sets_nothing_free(
                 part.requires_grad_(True)
             elif step == 2 and how != "own":
                 part.requires_grad = how != "freezes nothing"  # type: ignore[assignment]
+            if step == 12 and how == "frozen again":  # the attribute says what was
+                part.requires_grad_(False)
             if step == 12 and how == "attribute, then method":
                 part.requires_grad_(True)
             optimizer.zero_grad()
             model(torch.randn(16, 16)).square().mean().backward()
             optimizer.step()
     run = td.Run(tmp_path / "run")
-    names = [name for name in run.names() if name.startswith("loop/said_otherwise")]
+    names = [name for name in run.names() if name.startswith("loop/said_to_train")]
     if told is None:
         assert names == []
         return
     counts = [
         v
         for name in names
-        if name.split("/")[1] == "said_otherwise"
+        if name.split("/")[1] == "said_to_train"
         for v in run[name].series("value")[1]
     ]
     assert set(counts) == told
-    assert "loop/said_otherwise/0" in names
-    assert set(run["loop/said_otherwise_requires"].series("value")[1]) == {
-        float(how != "freezes nothing")
-    }
-    assert set(run["loop/said_otherwise_parameters"].series("value")[1]) == {2.0}
+    assert "loop/said_to_train/0" in names
+    assert set(run["loop/said_to_train_parameters"].series("value")[1]) == {2.0}

@@ -16,24 +16,27 @@ def standardised(x, dims=0, correction=1):
     return (x - x.mean(dims, keepdim=True)) / x.std(dims, keepdim=True, correction=correction)
 
 
-def told(run_dir, x, *, batch=None, model=None, passes=3, steps=3):
-    """What is told of evaluations of `x`: of each, columns, those in all, and values."""
+def told(run_dir, x, *, batch=None, model=None, passes=3, steps=3, before=False, make=None):
+    """What is told of evaluations of `x`: of each, columns, those in all, and values.
+
+    `make(n)` gives a batch of the training of n rows.
+    """
     torch.manual_seed(0)
-    trained = torch.randn(64, *x.shape[1:]) * 2 + 1
-    model = model or nn.Sequential(nn.Flatten(), nn.Linear(trained[0].numel(), 2))
+    make = make or (lambda n: torch.randn(n, *x.shape[1:]) * 2 + 1)
+    model = model or nn.Sequential(nn.Flatten(), nn.Linear(x[0].numel(), 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["train_val_mismatch"]):
         for _ in range(passes):
-            for _ in range(steps):
+            for _ in range(0 if before else steps):
                 optimizer.zero_grad()
-                model(trained).square().mean().backward()
+                model(make(64)).square().mean().backward()
                 optimizer.step()
             with torch.no_grad():
                 for part in x.split(batch or len(x)):
                     model(part).argmax(1)
         for _ in range(steps):
             optimizer.zero_grad()
-            model(trained).square().mean().backward()
+            model(make(64)).square().mean().backward()
             optimizer.step()
     run = td.Run(run_dir)
     if f"loop/{FACTS[0]}" not in run.names():
@@ -58,11 +61,34 @@ def test_a_few_evaluations_are_looked_at(tmp_path):
 
 
 def test_batches_that_are_standardised_each(tmp_path):
-    """As many do by hand: the first one tells."""
-    x = torch.cat([standardised(part) for part in TABLE.split(100)])
-    assert told(tmp_path / "run", x, batch=100) == [(5, 5, 100)] * 3
-    x = torch.cat([standardised(TABLE[:100]), TABLE[100:]])
-    assert told(tmp_path / "other", x, batch=100) == [(5, 5, 100)] * 3
+    """By hand, or because each is of another place."""
+    x = torch.cat([standardised(part, correction=0) for part in TABLE.split(100)])
+    assert [columns for columns, *_ in told(tmp_path / "run", x, batch=100)] == [0] * 3
+
+
+def test_batches_of_the_training_that_are_standardised_each(tmp_path):
+    def make(n):
+        return standardised(torch.randn(n, 5))
+
+    x = standardised(TABLE)
+    assert [columns for columns, *_ in told(tmp_path / "run", x, make=make)] == [0] * 3
+
+
+def test_training_with_all_rows_at_once(tmp_path):
+    """Its rows are standardised by themselves, as they should be."""
+    everything = standardised(torch.randn(100, 5))
+    x = standardised(TABLE)
+    assert told(tmp_path / "run", x, make=lambda n: everything) == [(5, 5, 200)] * 3
+
+
+def test_before_the_training(tmp_path):
+    assert told(tmp_path / "run", standardised(TABLE), before=True) == []
+
+
+def test_what_is_too_large_to_know_its_rows(tmp_path):
+    """It may be all of the training's data, of which few rows are remembered."""
+    x = standardised(torch.randn(20000, 5, generator=G))
+    assert told(tmp_path / "run", x) == []
 
 
 def test_some_columns(tmp_path):
@@ -91,18 +117,19 @@ def test_images_by_their_channels(tmp_path):
     assert told(tmp_path / "run", x) == [(3, 3, 40 * 36)] * 3
 
 
-def test_series_by_their_features(tmp_path):
-    x = torch.rand(40, 9, 4, generator=G)
-    x = standardised(x, (0, 1))
-    assert told(tmp_path / "run", x) == [(4, 4, 40 * 9)] * 3
-
-
-def test_samples_that_are_standardised_each(tmp_path):
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("batch", [1, 4, None])
+def test_samples_that_are_standardised_each(kind, batch, tmp_path):
     """As spectra and signals often are: nothing was fitted."""
-    x = standardised(torch.rand(40, 1, 50, generator=G), (1, 2))
-    found = told(tmp_path / "run", x)
+    x = standardised(1000 + torch.rand(60, 2, 5, 50, generator=G), (2, 3), correction=0)
+    found = told(tmp_path / "run", x.to(kind).float(), batch=batch)
     assert found
     assert all(columns == 0 for columns, _, _ in found)
+
+
+def test_of_series_it_is_not_known_what_columns_are(tmp_path):
+    x = standardised(torch.rand(40, 9, 4, generator=G), (0, 1))
+    assert told(tmp_path / "run", x) == []
 
 
 def test_rows_of_the_training(tmp_path):

@@ -119,7 +119,7 @@ class Facts:
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         loader_labels.are_trained = self._rows.are_trained
-        self._own_statistics = OwnStatistics(self._rows.are_trained)
+        self._own_statistics = OwnStatistics(self._rows)
         self._neighbours = Neighbours()
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
@@ -236,6 +236,7 @@ class Facts:
         if mode == _TRAIN:
             batches = max(batches_in_storage(tensor), float(sizes.batches))
             self._rows.trained(tensor, batches, sizes.drawing, self._hot.steps)
+            guarded("own statistics", self._own_statistics.trained, tensor)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         else:
             models = [watcher.model for watcher in self._watched.watchers]

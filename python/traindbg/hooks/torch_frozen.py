@@ -6,7 +6,9 @@ to be random stands beside others. What is asked of weights is told when the ste
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import types
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import nn
 
@@ -18,7 +20,7 @@ from traindbg.hooks.torch_resume import Fresh, is_random_table
 from traindbg.hooks.torch_untrained import first_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     import torch
 
@@ -29,35 +31,52 @@ _MOST = 64
 
 
 class Said(NamedTuple):
-    """A module that has an attribute `requires_grad`, which PyTorch does not read."""
+    """A module that was to be set free by an attribute, which PyTorch does not read."""
 
     place: str
-    requires_grad: bool  # by that
-    parameters: int  # of which each says otherwise
+    parameters: int  # none of which requires a gradient
+
+
+def _codes_of(value: Any) -> Iterator[types.CodeType]:
+    """Those of a function, a property or a method, and of the functions inside."""
+    for each in (value, *(getattr(value, name, None) for name in ("fget", "fset", "__func__"))):
+        waiting = [getattr(each, "__code__", None)]
+        while waiting:
+            code = waiting.pop()
+            if isinstance(code, types.CodeType):
+                yield code
+                waiting += code.co_consts
 
 
 def _knows_the_word(kind: type) -> bool:
     """Whether a class has code of its own about `requires_grad`: the attribute is for that."""
     classes = (each for each in kind.__mro__ if each is not nn.Module)
-    functions = (value for each in classes for value in vars(each).values())
-    codes = (getattr(value, "__code__", None) for value in functions)
-    return any(code is not None and "requires_grad" in code.co_names for code in codes)
+    values = (value for each in classes for value in vars(each).values())
+    return any("requires_grad" in code.co_names for value in values for code in _codes_of(value))
 
 
-def said_otherwise(modules: Mapping[str, nn.Module]) -> list[Said]:
-    """By `module.requires_grad = True`, where `requires_grad_(True)` is meant; or False.
+class SaidToTrain:
+    """Modules with `module.requires_grad = True`, where `requires_grad_(True)` is meant.
 
-    `modules`: by their places.
+    One per recording. Where a parameter was seen to require a gradient since, the attribute is a
+    word of the user's own.
     """
-    found = []
-    for place, module in modules.items():
-        said = module.__dict__.get("requires_grad")
-        if type(said) is not bool or _knows_the_word(type(module)):
-            continue
-        parameters = [p.requires_grad for p in module.parameters()]
-        if parameters and said not in parameters:
-            found.append(Said(place, said, len(parameters)))
-    return found
+
+    def __init__(self) -> None:
+        self._agreed: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+
+    def find(self, modules: Mapping[str, nn.Module]) -> list[Said]:
+        """`modules`: by their places."""
+        found = []
+        for place, module in modules.items():
+            if module.__dict__.get("requires_grad") is not True or module in self._agreed:
+                continue
+            parameters = [p.requires_grad for p in module.parameters()]
+            if any(parameters):
+                self._agreed.add(module)
+            elif parameters and not _knows_the_word(type(module)):
+                found.append(Said(place, len(parameters)))
+        return found
 
 
 class _Candidate(NamedTuple):

@@ -215,7 +215,7 @@ def _data_of(iterator: Any) -> Any:
     """What tells the data of a `DataLoader`'s iterator from others', and has weak references."""
     data = iterator._dataset
     is_referable = getattr(type(data), "__weakrefoffset__", 0) != 0
-    return data if is_referable else iterator._index_sampler
+    return data if is_referable else getattr(iterator, "_index_sampler", iterator)
 
 
 class _Batch:
@@ -532,12 +532,13 @@ class LoaderLabels:
 
     def skips(self, iterator: Any) -> bool:
         """Whether what an iterator gives is of no interest now."""
-        if self._is_over:
-            return True
+        data = getattr(iterator, "_dataset", None)
+        if self._is_over or data is None or not hasattr(iterator, "_num_yielded"):
+            return True  # of another library
         if self._agreed < _STEPS or self._round is not None or self._hot.due & _LOOP:
             return False
         trained = None if self._trained is None else self._trained()
-        return trained is iterator._dataset or trained is iterator._index_sampler
+        return trained is data or trained is getattr(iterator, "_index_sampler", self)
 
     def drawn(self, iterator: Any, batch: Any) -> None:
         """`iterator`: of a `DataLoader`."""

@@ -22,7 +22,7 @@ from torch import nn
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_frozen import Frozen, said_otherwise
+from traindbg.hooks.torch_frozen import Frozen, SaidToTrain
 from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
@@ -164,7 +164,8 @@ class LoopObserver:
         self._left_out = LeftOut(teller, models)
         self.modes = Modes(teller, models)
         self._frozen = Frozen(teller.later)
-        self._is_said_otherwise = False
+        self._said_to_train = SaidToTrain()
+        self._is_said = False
         self._ever_reached: set[int] = set()
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
@@ -694,7 +695,7 @@ class LoopObserver:
             for path, module in self.modules().items()
             if (own := list(module.named_parameters(recurse=False)))
         ]
-        self._tell_said_otherwise()
+        self._tell_said_to_train()
         if reached:
             self._untrained.tell_zeros(mine, reached)
         if not is_missing and all(p.requires_grad for p in self._parameters()):
@@ -762,17 +763,15 @@ class LoopObserver:
         self._first = {path for path, _, _ in before}
         self._untrained.tell(mine, set(missed), self._first, calls, self._ever_reached)
 
-    def _tell_said_otherwise(self) -> None:
-        """Of modules whose attribute `requires_grad` is not what their parameters say."""
-        found = said_otherwise(self.modules())
+    def _tell_said_to_train(self) -> None:
+        """Of modules whose attribute `requires_grad` says what none of their parameters does."""
+        found = self._said_to_train.find(self.modules())
         if found:
-            first = found[0]
-            self._teller.fact("said_otherwise", len(found), first.place)
-            self._teller.fact("said_otherwise_requires", float(first.requires_grad))
-            self._teller.fact("said_otherwise_parameters", first.parameters)
-        elif self._is_said_otherwise:
-            self._teller.fact("said_otherwise", 0)
-        self._is_said_otherwise = bool(found)
+            self._teller.fact("said_to_train", len(found), found[0].place)
+            self._teller.fact("said_to_train_parameters", found[0].parameters)
+        elif self._is_said:
+            self._teller.fact("said_to_train", 0)
+        self._is_said = bool(found)
 
     def _tell_frozen(self, frozen: set[str], places: Places, order: dict[int, bool]) -> None:
         """Of modules that stay as they were initialised. `order`: as `Calls` has it."""

@@ -513,6 +513,16 @@ class Rows:
             return False
         return bool(2 * self._memory.find(prints)[0] >= len(prints))
 
+    def are_any_trained(self, inputs: torch.Tensor) -> bool:
+        """Whether one of the first rows of a batch was trained on, as far as that is known."""
+        prints = _core.row_prints(inputs, False) if may_read(inputs) else None
+        return prints is not None and self._memory.find(prints)[0] > 0
+
+    @property
+    def known(self) -> int:
+        """Rows of the training that are remembered."""
+        return int(self._memory.figures[0])
+
     def standing(self) -> Evaluated:
         """What is known of the training, as with a batch of no rows."""
         return self._compare(_core.RowPrints(0, 0))

@@ -314,11 +314,13 @@ class _Beginnings(NamedTuple):
     values: dict[int, torch.Tensor]  # the first ones, by the steps that were made
 
     def since(self, values: torch.Tensor, steps: int) -> int | None:
-        """How many steps ago it began with `values`. Waits for a device."""
-        for taken, known in reversed(self.values.items()):
-            if known.shape == values.shape and torch.equal(known.to(values), values):
-                return steps - taken
-        return None
+        """How many steps ago alone it began with `values`. Waits for a device."""
+        found = [
+            taken
+            for taken, known in self.values.items()
+            if known.shape == values.shape and torch.equal(known.to(values), values)
+        ]
+        return steps - found[0] if len(found) == 1 else None
 
 
 class KeptWeights:
@@ -369,7 +371,9 @@ class KeptWeights:
             trained = [(p.numel(), name) for name, p in named_in(model) if p.grad is not None]
             if not trained:
                 return
-            known = self._begin_with[model] = _Beginnings(min(trained)[1], {})
+            # A few values may stand still, as a limit that is reached.
+            _, _, name = min((size < _FIRST_VALUES, size, name) for size, name in trained)
+            known = self._begin_with[model] = _Beginnings(name, {})
         value = state.get(known.name)
         if isinstance(value, torch.Tensor) and _is_plain(value) and not capturing_graph(value):
             with own_operations():

@@ -24,8 +24,11 @@ const model::RuleInfo kFrozenParameters = {
         "size, in which no direction stands out. Its values do not change. Likewise modules that train "
         "their biases alone, where most of those with matrices do. While an optimizer holds them all, "
         "a note (info) until the training is over: they may be set free later. Taken back where they are. "
-        "Or, at each of `steps` looks in a row, a module has an attribute `requires_grad` and all of its "
-        "parameters say otherwise, where no code of its class is about that word. "
+        "Or, at each of `steps` looks in a row, a module has an attribute `requires_grad` of True and none "
+        "of its "
+        "parameters requires gradients, where none did since it has it and no code of its class is about "
+        "that "
+        "word. "
         "Or, at each of `turns` looks in a "
         "row, "
         "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
@@ -130,25 +133,22 @@ class FrozenParameters final : public Rule {
 
     // `module.requires_grad = True`, where the method requires_grad_ was meant.
     void judge_said(const model::StepView& step, FindingSink& sink) {
-        const std::optional<LoopFact> said = loop_fact(step, "said_otherwise");
+        const std::optional<LoopFact> said = loop_fact(step, "said_to_train");
         if (!said) return;
         const bool shows = said->value > 0;
         if (!shows && said_.is_enough()) sink.clear(kSaid);
         said_.add(step, shows);
-        const std::optional<LoopFact> requires_grad = loop_fact(step, "said_otherwise_requires");
-        const std::optional<LoopFact> parameters = loop_fact(step, "said_otherwise_parameters");
-        if (!said_.is_enough() || !requires_grad || !parameters) return;
-        const bool is_frozen = requires_grad->value > 0;
+        const std::optional<LoopFact> parameters = loop_fact(step, "said_to_train_parameters");
+        if (!said_.is_enough() || !parameters) return;
         model::Finding finding = loop_finding(kSaid, model::Severity::kWarning, said_, *said);
         finding.places = static_cast<std::uint64_t>(said->value);
         finding.message = base::format(
-            "{0}.requires_grad was set to {1}, which is an attribute of the module that PyTorch does not "
-            "read: {2} "
-            "its {3:.0f} parameters {4}.",
-            said->place, is_frozen ? "True" : "False", is_frozen ? "none of" : "all of", parameters->value,
-            is_frozen ? "requires gradients, they stay as they are" : "require gradients and are trained");
-        finding.fix = base::format("Call the method: {}.requires_grad_({}), with the underscore.",
-                                   said->place, is_frozen ? "True" : "False");
+            "{0}.requires_grad was set to True, which is an attribute of the module that PyTorch does not "
+            "read: "
+            "none of its {1:.0f} parameters requires gradients, they stay as they are.",
+            said->place, parameters->value);
+        finding.fix =
+            base::format("Call the method: {}.requires_grad_(True), with the underscore.", said->place);
         sink.fire(std::move(finding));
     }
 
@@ -176,7 +176,7 @@ class FrozenParameters final : public Rule {
     }
 
     static constexpr const char* kKey = "frozen";
-    static constexpr const char* kSaid = "said otherwise";
+    static constexpr const char* kSaid = "said to train";
     InARow seen_;
     InARow said_;
     bool is_held_ = false;  // an optimizer has them all: they train as soon as they require gradients

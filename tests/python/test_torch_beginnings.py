@@ -1,0 +1,60 @@
+"""Of how many steps ago weights are that are put back: by how one parameter begins."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_weights_kept import _Beginnings
+
+
+class Scaled(nn.Module):
+    """Has a scale of one number, which stands still where it is at its limit."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.scale = nn.Linear(6, 12), nn.Parameter(torch.tensor([5.0]))
+        self.head = nn.Linear(12, 1)
+
+    def forward(self, x):
+        return self.head(self.layer(x).tanh()) * self.scale.clamp(max=1.0)
+
+
+@pytest.mark.parametrize("taken_at", [10, 25])
+@pytest.mark.parametrize("others", [True, False])
+def test_weights_that_are_put_back_are_known(taken_at, others, tmp_path):
+    torch.manual_seed(0)
+    model = Scaled()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    kept = None
+    with td.watch(
+        model,
+        optimizer,
+        run_dir=tmp_path / "run",
+        supervise=False,
+        rules=["best_weights_not_kept", "overfit"],
+    ):
+        for step in range(40):
+            if step % 5 == 0 and (others or step == taken_at):
+                state = {name: value.clone() for name, value in model.state_dict().items()}
+                kept = state if step == taken_at else kept
+            optimizer.zero_grad()
+            F.mse_loss(model(x), x[:, :1]).backward()
+            optimizer.step()
+        model.load_state_dict(kept)
+    run = td.Run(tmp_path / "run")
+    assert list(run["loop/weights_put_back"].series("value")[1]) == [1.0]
+    assert list(run["loop/weights_put_back_since"].series("value")[1]) == [40.0 - taken_at]
+
+
+def test_of_states_that_begin_alike_it_is_not_known_which_one_it_is():
+    still, moved = torch.ones(3), torch.tensor([1.0, 1.0, 2.0])
+    begin = _Beginnings("scale", {10: still, 20: moved, 30: still.clone()})
+    assert begin.since(moved.clone(), 50) == 30
+    assert begin.since(still, 50) is None
+    assert begin.since(torch.zeros(3), 50) is None
+    assert begin.since(torch.ones(2), 50) is None
