@@ -81,6 +81,12 @@ def test_training_with_all_rows_at_once(tmp_path):
     assert told(tmp_path / "run", x, make=lambda n: everything) == [(5, 5, 200)] * 3
 
 
+def test_as_many_rows_as_a_batch_of_the_training(tmp_path):
+    """They may be the same ones, of which other values are left out each time."""
+    x = standardised(TABLE[:64])
+    assert told(tmp_path / "run", x, make=lambda n: x * (torch.rand_like(x) > 0.5)) == []
+
+
 def test_before_the_training(tmp_path):
     assert told(tmp_path / "run", standardised(TABLE), before=True) == []
 

@@ -118,6 +118,8 @@ class OwnStatistics:
         self._all = self._first = None
         if every is None or self._rows.known < _REMEMBERED * self._samples:
             return
+        if self._rows.batch == self._samples:
+            return  # all of the training's data at once, perhaps, with other values dropped each time
         asked = [every.together(), *([] if first is None else [first.together()])]
         batches = len(asked)
         asked += self._trained

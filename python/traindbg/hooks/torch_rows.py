@@ -519,6 +519,11 @@ class Rows:
         return prints is not None and self._memory.find(prints)[0] > 0
 
     @property
+    def batch(self) -> int:
+        """Rows of the training's last batch."""
+        return self._batch
+
+    @property
     def known(self) -> int:
         """Rows of the training that are remembered."""
         return int(self._memory.figures[0])
