@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "train_val_mismatch"
 ACCEPT = ()
-PLACE = ("input", "data")
+PLACE = ("input*", "loader")
 SILENT = True
 EXACT = False
 EARLY = False

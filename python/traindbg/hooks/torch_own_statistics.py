@@ -119,7 +119,7 @@ class OwnStatistics:
         if every is None or self._rows.known < _REMEMBERED * self._samples:
             return
         if self._rows.batch == self._samples:
-            return  # all of the training's data at once, perhaps, with other values dropped each time
+            return  # perhaps all of the training's data, of which other values are dropped
         asked = [every.together(), *([] if first is None else [first.together()])]
         batches = len(asked)
         asked += self._trained
