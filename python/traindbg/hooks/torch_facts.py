@@ -410,6 +410,7 @@ class Facts:
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
+        self.loader_labels.step_ends()
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
@@ -424,6 +425,7 @@ class Facts:
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
+        self.loader_labels.step_ends()
 
     def reduced(self, tensor: Any) -> None:
         """`all_reduce` is about to be called on it."""

@@ -489,6 +489,7 @@ class LoaderLabels:
         self._drawn: list[_Batch] = []  # of the training
         self._draws = 0  # before it was known what is what
         self._pass: _Pass | None = None
+        self._has_returned = False  # the model, in the step under way, of a batch
         self._roles: _Roles | None = None
         self._paths: list[Path] | None = None  # of parts that have a role
         self._settings: dict[str, Any] = {}
@@ -550,7 +551,8 @@ class LoaderLabels:
             if self._is_too_late() or compiler_in_use():
                 self.end()
                 return
-            self._drawn = [*self._drawn[1 - _BATCHES :], _Batch(batch, data, None)]
+            if self._hot.due & _LOOP:
+                self._drawn = [*self._drawn[1 - _BATCHES :], _Batch(batch, data, None)]
         elif self._trained is None or self._trained() is data:
             self._leave_round()
             is_looked_at = bool(self._hot.due & _LOOP)
@@ -643,9 +645,11 @@ class LoaderLabels:
         if any(map(capturing_graph, tensors.values())):
             return
         with own_operations():
-            for batch in reversed(self._drawn):
+            for batch in self._drawn[::-1]:
                 inputs = _inputs(batch, tensors)
                 if inputs:
+                    self._drawn = self._drawn[self._drawn.index(batch) + 1 :]
+                    self._has_returned = True
                     outputs = {
                         path: (leaf.detach(), leaf._version)
                         for path, leaf in leaves_of(output)
@@ -655,6 +659,12 @@ class LoaderLabels:
                     return
         if self._agreed < _STEPS:
             self.end()  # it is given something else
+
+    def step_ends(self) -> None:
+        """A step of the training that is looked at is about to end: what it was given is let go."""
+        if not self._has_returned or self._agreed == _STEPS:
+            self._drawn = []
+        self._has_returned, self._pass = False, None
 
     def trained_by(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A loss of the training was computed; the first one after each pass counts."""
