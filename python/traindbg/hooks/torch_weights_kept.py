@@ -364,7 +364,9 @@ class KeptWeights:
 
     def took(self, model: torch.nn.Module, state: dict[str, Any]) -> None:
         """A state was taken of a model: how it begins is remembered, where it is trained."""
-        if not self.is_followed or self.steps == 0 or not self._are_watched(model.parameters()):
+        if not self.is_followed or self.steps == 0:
+            return
+        if not self._are_watched(parameter for _, parameter in named_in(model)):
             return
         known = self._begin_with.get(model)
         if known is None:
