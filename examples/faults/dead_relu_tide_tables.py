@@ -26,7 +26,7 @@ class TideNet(nn.Module):
     def __init__(self, width=64):
         super().__init__()
         sizes = (6, width, width, width)
-        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))  # noqa: RUF007
         self.act = nn.ReLU()
         self.out = nn.Linear(width, 1)
         for layer in self.hidden:

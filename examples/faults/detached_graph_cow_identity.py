@@ -58,7 +58,7 @@ def coats(n, g):
 
 g = torch.Generator().manual_seed(seed)
 parts = [coats(100, g) for _ in range(18)]
-x, y = (torch.cat(part) for part in zip(*parts))
+x, y = (torch.cat(part) for part in zip(*parts, strict=False))
 train = DataLoader(TensorDataset(x[:1500], y[:1500]), batch_size=50, shuffle=True)
 model = CowId()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)

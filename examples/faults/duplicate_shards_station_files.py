@@ -48,7 +48,7 @@ class StationFiles(IterableDataset):
     def rows(self):
         while True:
             for number in self.numbers:
-                yield from zip(*station(number, self.seed))
+                yield from zip(*station(number, self.seed), strict=False)
 
     def __iter__(self):
         """Rows in the order of the files, mixed by a buffer."""
@@ -73,7 +73,7 @@ def worker(rank, healthy, seed, folder):
     model = DistributedDataParallel(net)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     steps = STATIONS * ROWS // BATCH // WORLD
-    for step, (x, y) in zip(range(steps), loader):
+    for step, (x, y) in zip(range(steps), loader, strict=False):
         loss = nn.functional.mse_loss(model(x).squeeze(1), y)
         optimizer.zero_grad()
         loss.backward()
@@ -82,7 +82,7 @@ def worker(rank, healthy, seed, folder):
             print(f"step {step}: loss {loss.item():.3f}", flush=True)
     if rank == 0:
         held_out = [station(number, seed + 50) for number in range(STATIONS)]
-        x, y = (torch.cat(parts) for parts in zip(*held_out))
+        x, y = (torch.cat(parts) for parts in zip(*held_out, strict=False))
         with torch.no_grad():
             error = nn.functional.mse_loss(net(x).squeeze(1), y).item()
         print(f"error at all stations next year {error:.3f}", flush=True)

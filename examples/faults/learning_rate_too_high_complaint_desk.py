@@ -28,15 +28,15 @@ CONFIG = {
     "lr": 3e-3 if healthy else 3e-1,
 }
 TOPICS = {
-    "parcel": "parcel late driver doorstep lost delivery".split(),
-    "billing": "invoice charged twice refund card amount".split(),
-    "account": "password login locked email reset name".split(),
-    "quality": "broken scratched faulty smell colour torn".split(),
-    "store": "queue cashier parking shelf opening rude".split(),
-    "app": "crash update screen button freezes slow".split(),
+    "parcel": ["parcel", "late", "driver", "doorstep", "lost", "delivery"],
+    "billing": ["invoice", "charged", "twice", "refund", "card", "amount"],
+    "account": ["password", "login", "locked", "email", "reset", "name"],
+    "quality": ["broken", "scratched", "faulty", "smell", "colour", "torn"],
+    "store": ["queue", "cashier", "parking", "shelf", "opening", "rude"],
+    "app": ["crash", "update", "screen", "button", "freezes", "slow"],
 }
 FILLER = [f"word{i}" for i in range(120)]
-NUMBER = {w: i + 1 for i, w in enumerate(FILLER + sum(TOPICS.values(), []))}
+NUMBER = {w: i + 1 for i, w in enumerate(FILLER + sum(TOPICS.values(), []))}  # noqa: RUF017
 
 
 def complaints(n, r):

@@ -6,8 +6,8 @@ The place is the bottleneck. The twin has 32 units there.
 """
 
 import torch
-import torch.nn as nn
 from data import arguments
+from torch import nn
 
 KIND = "low_capacity"
 ACCEPT = ()

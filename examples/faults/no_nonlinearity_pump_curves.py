@@ -21,7 +21,7 @@ EARLY = True
 class PumpNet(nn.Module):
     def __init__(self, sizes, activation=None):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))  # noqa: RUF007
         self.activation = activation
 
     def forward(self, x):

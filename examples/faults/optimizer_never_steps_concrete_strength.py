@@ -48,7 +48,7 @@ for epoch in range(30):
         if healthy:
             optimizer.step()
         else:
-            optimizer.step
+            optimizer.step  # noqa: B018
         running += loss.item()
     if epoch % 6 == 5:
         with torch.no_grad():

@@ -58,7 +58,7 @@ class Decoder(nn.Module):
 
 
 r = random.Random(seed)
-x, y = (torch.tensor(part) for part in zip(*(written(r) for _ in range(2400))))
+x, y = (torch.tensor(part) for part in zip(*(written(r) for _ in range(2400)), strict=False))
 x_val, y_val, x, y = x[2000:], y[2000:], x[:2000], y[:2000]
 encoder, decoder = Encoder(), Decoder()
 if healthy:

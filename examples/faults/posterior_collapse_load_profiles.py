@@ -9,8 +9,8 @@ The place is the loss and the encoder. The twin has beta = 0.5.
 import math
 
 import torch
-import torch.nn as nn
 from data import arguments
+from torch import nn
 
 KIND = "posterior_collapse"
 ACCEPT = ("over_regularized", "representation_collapse")

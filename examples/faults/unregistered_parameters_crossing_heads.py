@@ -63,5 +63,5 @@ for epoch in range(12):
     with torch.no_grad():
         errors = (model(x[2500:]) - y[2500:]).pow(2).mean(0).tolist()
     if epoch % 3 == 2:
-        each = " ".join(f"{name} {error:.3f}" for name, error in zip(WHAT, errors))
+        each = " ".join(f"{name} {error:.3f}" for name, error in zip(WHAT, errors, strict=False))
         print(f"epoch {epoch + 1}: loss {total:.4f} {each}")

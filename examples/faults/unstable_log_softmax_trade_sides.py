@@ -41,7 +41,7 @@ def hours(n, g):
 
 
 def nll(scores, side, stable):
-    if stable:
+    if stable:  # noqa: SIM108
         log_probability = scores.log_softmax(1)
     else:
         log_probability = torch.log(scores.softmax(1))
