@@ -353,6 +353,7 @@ class _Evidence:
         self._of_training = of_training
         self._are_probabilities: torch.Tensor | None = None  # in all of them
         self._rows = 0
+        self._is_mixed = False
         self._sums: torch.Tensor | None = None
 
     def add(self, scores: torch.Tensor, target: torch.Tensor, ignored: int) -> None:
@@ -368,9 +369,12 @@ class _Evidence:
             sums = _moments(_columns(scores.sigmoid() if are_logits else scores), _columns(target))
         else:
             sums = _moments(_columns(scores), _columns(target))
-        if self._sums is not None and self._sums.shape != sums.shape:
-            self._rows = -1  # of other sizes than before: not to be told
-        self._sums = sums if self._sums is None or self._rows < 0 else self._sums + sums
+        if self._sums is None:
+            self._sums = sums
+        elif self._sums.shape == sums.shape:
+            self._sums = self._sums + sums
+        else:
+            self._is_mixed = True  # images of several sizes, say
 
     @staticmethod
     def _of_classes(scores: torch.Tensor, target: torch.Tensor, ignored: int) -> torch.Tensor:
@@ -393,7 +397,7 @@ class _Evidence:
 
     def is_enough(self) -> bool:
         """Waits for a device."""
-        if self._sums is None or self._rows < _FEWEST:
+        if self._sums is None or self._is_mixed or self._rows < _FEWEST:
             return False
         sums = self._sums.double().cpu()
         if self._name in _OF_CLASSES:
@@ -878,7 +882,11 @@ def listening_next(original: Callable[..., Any]) -> Callable[..., Any]:
         except StopIteration:
             guarded("loader labels", labels.ended, self)
             raise
-        if not labels.skips(self):
+        try:
+            is_skipped = labels.skips(self)
+        except Exception:  # of an iterator that is none of PyTorch's
+            is_skipped = True
+        if not is_skipped:
             guarded("loader labels", labels.drawn, self, batch)
         return batch
 
