@@ -141,6 +141,8 @@ def test_the_loss_of_the_training_is_computed(function, tmp_path):
     found = losses(tmp_path / "run", function)
     assert len(found) == (EPOCHS - 1) * BATCHES  # of all but the first evaluation
     assert found == pytest.approx(expected, rel=1e-5)
+    told = [each for each in td.Run(tmp_path / "run").events if each["kind"] == "evaluation_losses"]
+    assert [each["data"]["loss"] for each in told] == [function]
 
 
 def test_of_each_batch_of_many(tmp_path, monkeypatch):
@@ -305,6 +307,7 @@ def test_what_the_program_computes_is_recorded_alone(tmp_path):
 
     train(tmp_path / "run", F.cross_entropy, evaluated=evaluated)
     assert len(losses(tmp_path / "run")) == EPOCHS * BATCHES
+    assert "evaluation_losses" not in {e["kind"] for e in td.Run(tmp_path / "run").events}
     assert _listener.labels is None
 
 

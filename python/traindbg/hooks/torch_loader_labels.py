@@ -14,7 +14,8 @@ Nothing of tensors is listened to. What is what has to show:
    the labels go together by far more than chance, in the units of the training.
 
 From the next pass over that data set on, and no other, the training's loss is computed of each
-batch when the model has returned, and recorded as that of an evaluation. The first loss that an
+batch when the model has returned, and recorded as that of an evaluation; an event of the run
+(`evaluation_losses`) says that it was not the program's. The first loss that an
 evaluation does compute ends it for good, and so does a pass over that data in another way. A model
 in training mode some of which acts by it is left alone; so is what is changed, comes in another
 form, or the loss cannot be given.
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import json
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -466,8 +468,15 @@ class _Round:
 class LoaderLabels:
     """One per recording, one thread. The losses that it computes are heard as the program's."""
 
-    def __init__(self, guard: Guard, watched: WatchedModels, evaluations: Evaluations) -> None:
+    def __init__(
+        self,
+        session: _core.Session,
+        guard: Guard,
+        watched: WatchedModels,
+        evaluations: Evaluations,
+    ) -> None:
         self.guard = guard
+        self._session = session
         self._hot = guard.hot
         self._watched = watched
         self._evaluations = evaluations
@@ -630,6 +639,8 @@ class LoaderLabels:
             self._sets[id(data())] = data, _MOST_PASSES
         else:
             self._evaluated, self._sets = data, {}
+            if self._roles is not None:
+                self._session.event("evaluation_losses", json.dumps({"loss": self._roles.loss}))
 
     # A training.
 

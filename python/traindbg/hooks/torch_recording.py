@@ -86,7 +86,7 @@ class Recording:
         self._micro = MicroBatches()
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
-        loader_labels = LoaderLabels(self.guard, self.watched, self._evaluations)
+        loader_labels = LoaderLabels(self.session, self.guard, self.watched, self._evaluations)
         self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen, loader_labels)
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)

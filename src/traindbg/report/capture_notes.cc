@@ -114,6 +114,10 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
     for (const Json& event : events(run, "correction"))
         out.emplace_back("corrected", base::format("at step {}: {}", number(event, "step"),
                                                    printable(text(event, "text"))));
+    for (const Json& event : events(run, "evaluation_losses"))
+        out.emplace_back("evaluations",
+                         base::format("compute no loss; {} is that of the labels in their loader's batches",
+                                      printable(text(event, "loss"))));
     std::vector<std::string> told;
     for (const Json& event : events(run, "not_captured")) {
         const std::string sentence =
@@ -144,6 +148,7 @@ void put_capture_notes(Json& json, const read::Run& run) {
                           {"copies", std::move(copies)}};
     }
     json["corrections"] = events(run, "correction");
+    json["evaluation_losses"] = events(run, "evaluation_losses");
     json["not_captured"] = events(run, "not_captured");
 }
 

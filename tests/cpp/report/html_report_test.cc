@@ -262,6 +262,7 @@ TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
     write_run(sample, run,
               {{"budget", R"({"budget":0.02,"spent":0.0194,"steps_due":400,"steps_left_out":360})"},
                {"flight_recorder", R"({"step":31,"reason":"rule <b>non_finite</b>"})"},
+               {"evaluation_losses", R"({"loss":"mse_loss"})"},
                {"not_captured", R"({"what":"attention maps","reason":"the model is compiled"})"}});
     write_run(sample, run + "/flight");
     const std::string page = report_of(run, sample.verdict);
@@ -271,6 +272,9 @@ TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
     EXPECT_TRUE(has(page,
                     "<dt>Flight</dt><dd>40 steps around what went wrong "
                     "(rule &lt;b&gt;non_finite&lt;/b&gt; at step 31): traindbg show "));
+    EXPECT_TRUE(has(page,
+                    "<dt>Evaluations</dt><dd>compute no loss; mse_loss is that of the labels in their "
+                    "loader&#39;s batches</dd>"));
     EXPECT_TRUE(has(page, "<dt>Not seen</dt><dd>attention maps: the model is compiled</dd>"));
 }
 
