@@ -26,7 +26,6 @@ of the training's, the same at steps that are looked at.
 
 from __future__ import annotations
 
-import collections
 import functools
 import json
 import threading
@@ -40,52 +39,40 @@ from traindbg import _core
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_guard import boundary, guarded
+from traindbg.hooks.torch_label_evidence import (
+    OF_CLASSES,
+    OF_TWO,
+    Evidence,
+    Labels,
+    are_probabilities,
+)
+from traindbg.hooks.torch_loader_batches import Batch, data_of, is_plain, leaf_at, leaves_of
 from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_guard import Guard
+    from traindbg.hooks.torch_loader_batches import Path
     from traindbg.hooks.torch_watched import WatchedModels
 
-    Path = tuple[Any, ...]  # keys of nested containers
 
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _STEPS = 3  # of a training, that have to agree
 _MOST_STEPS = 32  # by which they have
-_MOST_PARTS = 8  # of a batch
-_MOST_ITEMS = 64  # that are looked at for them
-_DEPTH = 3
 _BATCHES = 2  # that are kept: some loops draw one ahead, or from two loaders in turn
-_MOST_VALUES = 1 << 24  # that are compared, where a part was copied
-_MOST_COPIED = 1 << 22  # that are, of a part of which nothing tells whether it was written to
 _MOST_SETS = 4  # of data that may be evaluated
 _MOST_DRAWN = 256  # batches
 _MOST_PASSES = 8  # over data that do not show it is evaluated, or in which nothing is heard
 _MOST_CLASSES = 1 << 17
-_MOST_COLUMNS = 4096
-_FEWEST = 32  # labels
-_BY_CHANCE = 3.0  # standard deviations
-_EXPLAINED = 0.1  # of what chance leaves over
-_SLOPES = (0.5, 2.0)  # of labels by outputs
-_SPREADS = (0.4, 2.5)  # of labels, as multiples of the training's
-_ROUNDING = 0.02  # of probabilities in few bits
 _HALVES = (torch.float16, torch.bfloat16)
 
 # What of a training's call is given to that of an evaluation, by the loss.
-_OF_CLASSES = {
-    "cross_entropy": ("weight", "ignore_index", "label_smoothing"),
-    "nll_loss": ("weight", "ignore_index"),
-}
-_OF_TWO = {
-    "binary_cross_entropy": (),
-    "binary_cross_entropy_with_logits": ("pos_weight",),
-}
 _SETTINGS: dict[str, tuple[str, ...]] = {
-    **_OF_CLASSES,
-    **_OF_TWO,
+    **OF_CLASSES,
+    **OF_TWO,
     "huber_loss": ("delta",),
     "l1_loss": (),
     "mse_loss": (),
@@ -116,121 +103,6 @@ def _are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
         torch.equal(a, b) if isinstance(a, torch.Tensor) else type(a) is type(b) and a == b
         for a, b in pairs
     )
-
-
-def _is_plain(value: Any) -> bool:
-    return (
-        type(value) in (torch.Tensor, torch.nn.Parameter)
-        and value.layout is torch.strided
-        and not value.is_quantized
-        and not value.is_complex()
-        and value.dim() > 0
-        and value.numel() > 0
-    )
-
-
-def _items(value: Any) -> Iterator[tuple[Any, Any]]:
-    """What a container holds. Code of its class is not called: it may draw random numbers."""
-    if isinstance(value, collections.UserDict):
-        value = value.__dict__.get("data")
-    if isinstance(value, dict):
-        yield from ((k, item) for k, item in dict.items(value) if type(k) in (str, int))
-    elif isinstance(value, tuple):
-        yield from enumerate(tuple.__iter__(value))
-    elif isinstance(value, list):
-        yield from enumerate(list.__iter__(value))
-
-
-def leaves_of(value: Any) -> list[tuple[Path, Any]]:
-    """What is no container in one, with the keys that lead there: of the first items."""
-    found: list[tuple[Path, Any]] = []
-    waiting: collections.deque[tuple[Path, Any]] = collections.deque([((), value)])
-    seen = 0
-    while waiting and seen < _MOST_ITEMS:
-        path, each = waiting.popleft()
-        seen += 1
-        if isinstance(each, (dict, tuple, list, collections.UserDict)):
-            for key, item in _items(each) if len(path) < _DEPTH else ():
-                if seen + len(waiting) >= _MOST_ITEMS:
-                    break
-                waiting.append(((*path, key), item))
-        else:
-            found.append((path, each))
-    return found
-
-
-def leaf_at(value: Any, path: Path) -> Any:
-    """What `leaves_of` has found there. None: there is no such thing."""
-    for key in path:
-        if isinstance(value, collections.UserDict):
-            value = value.__dict__.get("data")
-        if isinstance(value, dict):
-            value = dict.get(value, key)
-        elif isinstance(value, (tuple, list)) and type(key) is int and key < len(value):
-            base: Any = tuple if isinstance(value, tuple) else list
-            value = base.__getitem__(value, key)
-        else:
-            return None
-    return value
-
-
-class _Part:
-    """A tensor of a batch, and how to tell that nothing was written into it since."""
-
-    __slots__ = ("_at", "_copy", "_version", "tensor")
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-        self._at = tensor.data_ptr()
-        self._version: int | None = None
-        self._copy: torch.Tensor | None = None
-        if not tensor.is_inference():
-            self._version = tensor._version
-        elif tensor.numel() <= _MOST_COPIED:  # it has no version
-            with own_operations():
-                self._copy = tensor.detach().clone()
-
-    def is_as_given(self) -> bool:
-        if self.tensor.data_ptr() != self._at:
-            return False
-        if self._version is not None:
-            return not self.tensor.is_inference() and self.tensor._version == self._version
-        return self._copy is not None and torch.equal(self.tensor, self._copy)
-
-    def is_given(self, tensor: torch.Tensor) -> bool:
-        """Whether `tensor` has its memory, in the same order, or its values."""
-        own = self.tensor
-        if own.numel() != tensor.numel() or not self.is_as_given():
-            return False
-        if tensor.data_ptr() == own.data_ptr() and tensor.device == own.device:
-            are_alike = tensor.is_contiguous() and own.is_contiguous()
-            are_alike = are_alike or (tensor.shape == own.shape and tensor.stride() == own.stride())
-            if are_alike:
-                return bool(tensor.dtype == own.dtype)
-        if own.numel() > _MOST_VALUES:
-            return False
-        mine = own.detach().reshape(-1).to(tensor.device, tensor.dtype)
-        return bool(torch.equal(tensor.detach().reshape(-1), mine))
-
-
-def _data_of(iterator: Any) -> Any:
-    """What tells the data of a `DataLoader`'s iterator from others', and has weak references."""
-    data = iterator._dataset
-    is_referable = getattr(type(data), "__weakrefoffset__", 0) != 0
-    return data if is_referable else getattr(iterator, "_index_sampler", iterator)
-
-
-class _Batch:
-    """What a loader gave, as far as it may have a role."""
-
-    __slots__ = ("data", "is_used", "parts")
-
-    def __init__(self, batch: Any, data: Any, paths: list[Path] | None) -> None:
-        self.is_used = False  # the model was given it
-        self.data = data  # the set that it is of
-        leaves = leaves_of(batch) if paths is None else [(p, leaf_at(batch, p)) for p in paths]
-        plain = [(path, leaf) for path, leaf in leaves if _is_plain(leaf)]
-        self.parts = {path: _Part(leaf) for path, leaf in plain[:_MOST_PARTS]}
 
 
 # How a shape follows from another one: with the names of `_FORMS`.
@@ -267,7 +139,7 @@ class _Roles(NamedTuple):
 class _Pass(NamedTuple):
     """A forward pass of the training whose loss is awaited."""
 
-    batch: _Batch
+    batch: Batch
     arguments: tuple[Any, ...]
     inputs: tuple[tuple[Path, Path], ...]
     outputs: dict[Path, tuple[torch.Tensor, int]]  # without graphs; and versions
@@ -286,11 +158,11 @@ def _told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
     return tuple(others), tensors
 
 
-def _inputs(batch: _Batch, tensors: dict[Path, Any]) -> tuple[tuple[Path, Path], ...] | None:
+def _inputs(batch: Batch, tensors: dict[Path, Any]) -> tuple[tuple[Path, Path], ...] | None:
     """Which parts of a batch the tensors are; None: one of them is none."""
     found = []
     for place, tensor in tensors.items():
-        if not _is_plain(tensor):
+        if not is_plain(tensor):
             return None
         part = next((path for path, part in batch.parts.items() if part.is_given(tensor)), None)
         if part is None:
@@ -312,19 +184,11 @@ def _output_of(
     return None
 
 
-def _are_probabilities(name: str, scores: torch.Tensor) -> torch.Tensor:
-    """Whether scores are: some models return them in evaluation mode alone. One number."""
-    if name in _OF_CLASSES:
-        wide = scores.to(torch.float32)
-        return (wide >= 0).all() & ((wide.sum(1) - 1).abs() < _ROUNDING).all()
-    return ((scores >= 0) & (scores <= 1)).all()
-
-
 def _can_be_given(
     name: str, scores: torch.Tensor, target: torch.Tensor, settings: dict[str, Any]
 ) -> bool:
     """Whether the loss is a number; else a device may refuse to go on."""
-    if name in _OF_CLASSES and not target.is_floating_point():
+    if name in OF_CLASSES and not target.is_floating_point():
         if target.shape != (*scores.shape[:1], *scores.shape[2:]):
             return False
         counts = target != settings.get("ignore_index", -100)
@@ -332,7 +196,7 @@ def _can_be_given(
         return bool(counts.any() & (is_class | ~counts).all())
     if target.shape != scores.shape:
         return False
-    if name in _OF_TWO:
+    if name in OF_TWO:
         within = (target >= 0) & (target <= 1)
         if name == "binary_cross_entropy":
             within &= (scores >= 0) & (scores <= 1)
@@ -340,126 +204,14 @@ def _can_be_given(
     return bool(target.isfinite().all())
 
 
-class _Labels(NamedTuple):
-    """Those that are numbers, in the steps of the training that agreed."""
-
-    mean: float
-    deviation: float
-
-
-class _Evidence:
-    """Whether outputs and labels go together, in one pass over a set of data."""
-
-    def __init__(self, name: str, of_training: _Labels | None) -> None:
-        self._name = name
-        self._of_training = of_training
-        self._are_probabilities: torch.Tensor | None = None  # in all of them
-        self._rows = 0
-        self._is_mixed = False
-        self._sums: torch.Tensor | None = None
-
-    def add(self, scores: torch.Tensor, target: torch.Tensor, ignored: int) -> None:
-        """One batch. Waits for no device."""
-        are = _are_probabilities(self._name, scores)
-        before = self._are_probabilities
-        self._are_probabilities = are if before is None else before & are
-        self._rows += scores.shape[0]
-        if self._name in _OF_CLASSES:
-            sums = self._of_classes(scores, target, ignored)
-        elif self._name in _OF_TWO:
-            are_logits = self._name == "binary_cross_entropy_with_logits"
-            sums = _moments(_columns(scores.sigmoid() if are_logits else scores), _columns(target))
-        else:
-            sums = _moments(_columns(scores), _columns(target))
-        if self._sums is None:
-            self._sums = sums
-        elif self._sums.shape == sums.shape:
-            self._sums = self._sums + sums
-        else:
-            self._is_mixed = True  # images of several sizes, say
-
-    @staticmethod
-    def _of_classes(scores: torch.Tensor, target: torch.Tensor, ignored: int) -> torch.Tensor:
-        """How often each class is said and wanted, and both."""
-        labels = target.argmax(1) if target.is_floating_point() else target
-        said, labels = scores.argmax(1).reshape(-1), labels.reshape(-1)
-        counts = (labels != ignored).long()
-        labels = labels * counts
-        each = torch.zeros(3, scores.shape[1], dtype=torch.long, device=said.device)
-        each[0].index_add_(0, said, counts)
-        each[1].index_add_(0, labels, counts)
-        each[2].index_add_(0, labels, counts * (said == labels))
-        return each
-
-    def are_probabilities(self) -> bool:
-        """Whether all scores are, of a loss that is to be given others. Waits for a device."""
-        are = self._are_probabilities
-        wants_others = self._name in (*_OF_CLASSES, "binary_cross_entropy_with_logits")
-        return wants_others and are is not None and bool(are)
-
-    def is_enough(self) -> bool:
-        """Waits for a device."""
-        if self._sums is None or self._is_mixed or self._rows < _FEWEST:
-            return False
-        sums = self._sums.double().cpu()
-        if self._name in _OF_CLASSES:
-            said, labels, both = sums
-            number = float(labels.sum())
-            hits, by_chance = float(both.sum()), float(said @ labels) / max(number, 1.0)
-            share = self._rows / max(number, 1.0)  # places of one row go together
-            more = hits - by_chance
-            is_sure = more * share > _BY_CHANCE * max(by_chance * share, 1.0) ** 0.5
-            return bool(is_sure and more > _EXPLAINED * (number - by_chance))
-        number, p, t, pp, tt, pt = sums
-        p, t = p / number, t / number
-        together = float((pt / number - p * t).mean())
-        of_outputs = float((pp / number - p * p).mean())
-        of_labels = float((tt / number - t * t).mean())
-        if of_outputs <= 0 or of_labels <= 0 or together <= 0:
-            return False
-        correlation = together / (of_outputs * of_labels) ** 0.5
-        if correlation * self._rows**0.5 < _BY_CHANCE:
-            return False
-        if self._name in _OF_TWO:
-            return bool(correlation > _EXPLAINED)
-        apart = of_outputs + of_labels + float((p - t).square().mean())
-        is_of_unit = _SLOPES[0] < together / of_outputs < _SLOPES[1]
-        is_much = is_of_unit and 2 * together > _EXPLAINED * apart
-        return is_much and self._is_usual(t, tt / number)
-
-    def _is_usual(self, means: torch.Tensor, squares: torch.Tensor) -> bool:
-        """Whether labels lie where those of the training did."""
-        known = self._of_training
-        if known is None:
-            return False
-        mean = float(means.mean())
-        deviation = max(float(squares.mean()) - mean * mean, 0.0) ** 0.5
-        is_near = abs(mean - known.mean) < max(known.deviation, deviation)
-        is_spread = _SPREADS[0] < deviation / max(known.deviation, 1e-30) < _SPREADS[1]
-        return bool(is_near and is_spread)
-
-
-def _columns(tensor: torch.Tensor) -> torch.Tensor:
-    """One row each; of very many values as many places as there are, taken together."""
-    wide = tensor.to(widest_of(tensor)).reshape(tensor.shape[0], -1)
-    return wide if wide.shape[1] <= _MOST_COLUMNS else wide.reshape(-1, 1)
-
-
-def _moments(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Of each column: how many, and the sums of both, their squares and their product."""
-    count = torch.full_like(outputs[0], outputs.shape[0])
-    sums = (outputs, labels, outputs.square(), labels.square(), outputs * labels)
-    return torch.stack([count, *(each.sum(0) for each in sums)])
-
-
 class _Round:
     """A pass over a set of data that is evaluated."""
 
-    def __init__(self, iterator: Any, steps: int, evidence: _Evidence | None) -> None:
+    def __init__(self, iterator: Any, steps: int, evidence: Evidence | None) -> None:
         self.iterator = weakref.ref(iterator)
         self.steps = steps  # that the training had made
         self.evidence = evidence  # None: the data is known to be evaluated
-        self.batches: list[_Batch] = []  # the last ones
+        self.batches: list[Batch] = []  # the last ones
         self.drawn = self.used = self.calls = 0
         self.is_ended = self.is_broken = False
         self.is_of_training = False  # its first rows were trained on
@@ -499,7 +251,7 @@ class LoaderLabels:
         self._begin()
 
     def _drop(self) -> None:
-        self._drawn: list[_Batch] = []  # of the training
+        self._drawn: list[Batch] = []  # of the training
         self._draws = 0  # before it was known what is what
         self._pass: _Pass | None = None
         self._has_returned = False  # the model, in the step under way, of a batch
@@ -558,18 +310,18 @@ class LoaderLabels:
         """`iterator`: of a `DataLoader`."""
         if threading.get_ident() != self._thread:
             return
-        data = _data_of(iterator)
+        data = data_of(iterator)
         if self._agreed < _STEPS:
             self._draws += 1
             if self._is_too_late() or compiler_in_use():
                 self.end()
                 return
             if self._hot.due & _LOOP:
-                self._drawn = [*self._drawn[1 - _BATCHES :], _Batch(batch, data, None)]
+                self._drawn = [*self._drawn[1 - _BATCHES :], Batch(batch, data, None)]
         elif self._trained is None or self._trained() is data:
             self._leave_round()
             is_looked_at = bool(self._hot.due & _LOOP)
-            self._drawn = [_Batch(batch, data, self._paths)] if is_looked_at else []
+            self._drawn = [Batch(batch, data, self._paths)] if is_looked_at else []
         else:
             self._drawn = []
             self._evaluates_next(iterator, batch, data)
@@ -586,14 +338,14 @@ class LoaderLabels:
                 return
             evidence = None
             if self._evaluated is None and self._roles is not None:
-                evidence = _Evidence(self._roles.loss, self._labels_of_training())
+                evidence = Evidence(self._roles.loss, self._labels_of_training())
             current = self._round = _Round(iterator, self._hot.steps, evidence)
         elif current is None or current.iterator() is not iterator:
             self._leave_round()  # from the middle on
             return
         current.drawn += 1
         rest = [each for each in current.batches[1 - _BATCHES :] if not each.is_used]
-        current.batches = [*rest, _Batch(batch, data, self._paths)]
+        current.batches = [*rest, Batch(batch, data, self._paths)]
 
     def _may_be_evaluated(self, data: Any) -> bool:
         if self._evaluated is not None:
@@ -668,7 +420,7 @@ class LoaderLabels:
                     outputs = {
                         path: (leaf.detach(), leaf._version)
                         for path, leaf in leaves_of(output)
-                        if _is_plain(leaf) and leaf.is_floating_point() and not leaf.is_inference()
+                        if is_plain(leaf) and leaf.is_floating_point() and not leaf.is_inference()
                     }
                     self._pass = _Pass(batch, arguments, inputs, outputs)
                     return
@@ -694,7 +446,7 @@ class LoaderLabels:
         if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
             self.end()
             return
-        are_plain = _is_plain(scores) and _is_plain(target)
+        are_plain = is_plain(scores) and is_plain(target)
         if not are_plain and self._agreed == _STEPS:
             return  # of a single row, say
         if settings is not None and are_plain:
@@ -729,7 +481,7 @@ class LoaderLabels:
             for key, value in settings.items()
         }
         self._trained = weakref.ref(awaited.batch.data)
-        self._are_probabilities &= bool(_are_probabilities(roles.loss, scores))
+        self._are_probabilities &= bool(are_probabilities(roles.loss, scores))
         wide = target.to(widest_of(target))
         self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
         self._agreed += 1
@@ -737,11 +489,11 @@ class LoaderLabels:
             self._paths = [*dict.fromkeys([*(part for _, part in roles.inputs), roles.target])]
             self._drawn = []
 
-    def _labels_of_training(self) -> _Labels:
+    def _labels_of_training(self) -> Labels:
         number = sum(count for count, _, _ in self._labels)
         mean = sum(total for _, total, _ in self._labels) / number
         squares = sum(each for *_, each in self._labels) / number
-        return _Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
+        return Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
 
     def _roles_of(
         self, awaited: _Pass, name: str, scores: torch.Tensor, target: torch.Tensor
@@ -754,7 +506,7 @@ class LoaderLabels:
         output, part = found[1], parts[targets[0]].tensor
         scores_form = _form_of(scores.shape, output.shape)
         target_form = _form_of(target.shape, part.shape)
-        is_of_classes = name in _OF_CLASSES
+        is_of_classes = name in OF_CLASSES
         if scores_form is None or target_form is None or (is_of_classes and scores.dim() < 2):
             return None
         if is_of_classes and scores.shape[1] > _MOST_CLASSES:
@@ -810,7 +562,7 @@ class LoaderLabels:
     def _add(
         self,
         current: _Round,
-        evidence: _Evidence,
+        evidence: Evidence,
         tensors: dict[Path, Any],
         both: tuple[torch.Tensor, torch.Tensor],
     ) -> None:
@@ -826,22 +578,22 @@ class LoaderLabels:
         model = models[0]
         return not model.training or not any(map(acts_by_mode, model.modules()))
 
-    def _given_of(self, current: _Round, roles: _Roles, tensors: dict[Path, Any]) -> _Batch | None:
+    def _given_of(self, current: _Round, roles: _Roles, tensors: dict[Path, Any]) -> Batch | None:
         """The batch that the model was given, as it came."""
         if tensors.keys() != dict(roles.inputs).keys():
             return None
         for batch in reversed(current.batches):
             pairs = [(tensors[place], batch.parts.get(part)) for place, part in roles.inputs]
-            if all(part is not None and _is_plain(x) and part.is_given(x) for x, part in pairs):
+            if all(part is not None and is_plain(x) and part.is_given(x) for x, part in pairs):
                 return batch
         return None
 
     def _scores_and_target(
-        self, roles: _Roles, batch: _Batch, output: Any
+        self, roles: _Roles, batch: Batch, output: Any
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         scores: Any = leaf_at(output, roles.output)
         part = batch.parts.get(roles.target)
-        if part is None or not part.is_as_given() or not _is_plain(scores):
+        if part is None or not part.is_as_given() or not is_plain(scores):
             return None
         labels = part.tensor
         if not scores.is_floating_point() or labels.dtype != roles.part_type:
