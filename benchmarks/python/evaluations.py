@@ -1,17 +1,17 @@
 """What does it cost that evaluations without a loss have one computed?
 
 A small CNN is trained on scikit-learn's digits through a DataLoader and evaluated after each pass
-by counting hits, in processes that watch it and in others that do not, in turn; and in some that
-are watched and compute the loss in their evaluations themselves. Of the training the time per batch
-tells what it costs that the loader's batches are heard; of the evaluations, what the computed
-losses and what is recorded of them do. The first passes of each process are left out: what is what
-is found out there.
+by counting hits: in a process that watches it, in one that does not, and in one that is watched and
+computes the loss in its evaluations itself. The three take turns, a pass at a time, so that each
+pass is compared with one that ran just before or after it. Of the training the time per batch tells
+what it costs that the loader's batches are heard; of the evaluations, what the computed losses and
+what is recorded of them do. The first passes are left out: what is what is found out there.
 
     python benchmarks/python/evaluations.py
-    python benchmarks/python/evaluations.py --rounds 3 --passes 8   # quick
+    python benchmarks/python/evaluations.py --passes 8   # quick
 
-Printed are the least, the median and the largest of the rounds' medians, in microseconds per batch,
-and the ratio of each round's processes to the plain one.
+Printed are the least, the median and the largest of the passes' times, in microseconds per batch,
+and the same of the ratios to the plain process's pass of the same number.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _FIRST = 3  # passes that are left out
 _KINDS = ("plain", "watched", "watched, own loss")
 
 
-def _child(kind: str, passes: int) -> None:
-    """Prints the medians of both times as JSON."""
+def _child(kind: str) -> None:
+    """Runs a pass for each line of the standard input, and prints its two times as JSON."""
     import torch
     from models import DigitsCnn
     from sklearn.datasets import load_digits
@@ -52,17 +52,14 @@ def _child(kind: str, passes: int) -> None:
     watcher = (
         td.watch(model, optimizer, run_dir=run_dir, supervise=False) if kind != _KINDS[0] else None
     )
-    times: dict[str, list[float]] = {"training": [], "evaluation": []}
-    for number in range(passes):
+    for _line in sys.stdin:
         model.train()
         begin = time.perf_counter()
         for xb, yb in trained:
             optimizer.zero_grad()
             functional.cross_entropy(model(xb), yb).backward()
             optimizer.step()
-        end = time.perf_counter()
-        if number >= _FIRST:
-            times["training"].append((end - begin) / len(trained))
+        training = (time.perf_counter() - begin) / len(trained)
         model.eval()
         hits = 0
         begin = time.perf_counter()
@@ -72,54 +69,68 @@ def _child(kind: str, passes: int) -> None:
                 if kind == _KINDS[2]:
                     functional.cross_entropy(output, yb)
                 hits += int((output.argmax(1) == yb).sum())
-        end = time.perf_counter()
-        if number >= _FIRST:
-            times["evaluation"].append((end - begin) / len(evaluated))
-    found = {kind: statistics.median(values) * 1e6 for kind, values in times.items()}
+        evaluation = (time.perf_counter() - begin) / len(evaluated)
+        print(json.dumps({"training": training * 1e6, "evaluation": evaluation * 1e6}), flush=True)
+    losses = 0.0
     if watcher is not None:
         watcher.detach()
-        losses = td.Run(run_dir).scalars("loss/cross_entropy", "eval")[1]
-        found["losses"] = len(losses) / len(evaluated)
-    print(json.dumps(found))
+        losses = len(td.Run(run_dir).scalars("loss/cross_entropy", "eval")[1]) / len(evaluated)
+    print(json.dumps({"losses": losses}), flush=True)
 
 
-def _run(kind: str, passes: int) -> dict[str, float]:
-    command = [sys.executable, __file__, "--child", kind, "--passes", str(passes)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+def _start(kind: str) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "--child", kind]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _ask(child: subprocess.Popen[str], line: str | None) -> dict[str, float]:
+    """The child's answer to a line, or to the end of its input."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    if line is None:
+        child.stdin.close()
+    else:
+        child.stdin.write(line)
+        child.stdin.flush()
+    answer = child.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"a process of the benchmark ended with {child.wait()}")
+    found: dict[str, float] = json.loads(answer)
     return found
 
 
 def _line(what: str, values: list[float], form: str) -> str:
     least, middle, most = min(values), statistics.median(values), max(values)
-    return f"{what:48} {least:{form}} / {middle:{form}} / {most:{form}}"
+    return f"{what:44} {least:{form}} / {middle:{form}} / {most:{form}}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="default: 7")
-    parser.add_argument("--passes", type=int, default=15, metavar="N", help="default: 15")
+    parser.add_argument("--passes", type=int, default=40, metavar="N", help="default: 40")
     parser.add_argument("--child", choices=_KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.passes <= _FIRST:
         parser.error(f"--passes: more than {_FIRST}, the first ones are left out")
     if options.child:
-        _child(options.child, options.passes)
+        _child(options.child)
         return 0
-    rounds: list[dict[str, dict[str, float]]] = []
-    for number in range(options.rounds):
+    children = {kind: _start(kind) for kind in _KINDS}
+    passes: list[dict[str, dict[str, float]]] = []
+    for number in range(options.passes):
         order = _KINDS if number % 2 == 0 else _KINDS[::-1]
-        rounds.append({kind: _run(kind, options.passes) for kind in order})
-        print(f"{number + 1}/{options.rounds}", file=sys.stderr)
-    print(f"evaluations that had losses: {rounds[0]['watched']['losses']:.0f} of {options.passes}")
+        times = {kind: _ask(children[kind], "\n") for kind in order}
+        if number >= _FIRST:
+            passes.append(times)
+    losses = {kind: _ask(child, None)["losses"] for kind, child in children.items()}
+    print(f"passes with losses of the evaluation: {losses['watched']:.0f} of {options.passes}")
     for what in ("training", "evaluation"):
         for kind in _KINDS:
-            values = [each[kind][what] for each in rounds]
+            values = [each[kind][what] for each in passes]
             print(_line(f"{what}, {kind}, us per batch", values, "6.1f"))
         for kind in _KINDS[1:]:
-            ratios = [each[kind][what] / each[_KINDS[0]][what] for each in rounds]
+            ratios = [each[kind][what] / each[_KINDS[0]][what] for each in passes]
             print(_line(f"{what}, {kind}, ratio", ratios, "6.3f"))
     return 0
 
