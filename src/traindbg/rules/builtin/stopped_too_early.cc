@@ -35,7 +35,9 @@ const model::RuleInfo kStoppedTooEarly = {
         "brought more than `steep` of all that the training has gained, so that it hardly slowed down, it "
         "began no higher than the training, and more than 60 % of the first loss is left; or where, of four "
         "evaluations and more, each was better than the one before, the last by more than `fall` and to more "
-        "than 40 % of the first loss, at no less than half of the highest rate. A warning, too, where the "
+        "than 40 % of the first loss, at no less than half of the highest rate; or, of three to five within "
+        "200 "
+        "steps, by 0.1 more than `fall` and to more than 15 % of it. A warning, too, where the "
         "training's own loop tells that more was planned: its outermost loop was to go so many times (told "
         "by the program's text, where that is certain), was left after fewer than 80 % of them by an early "
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
@@ -365,13 +367,22 @@ class StoppedTooEarly final : public Rule {
     // Each evaluation was better than the one before, and the last one by much.
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
-               evaluation_.in_a_row() >= kEvaluations && evaluation_.in_a_row() + 1 == evaluation_.count() &&
-               evaluation_.last() > 0 && is_steep(evaluation_.last() / evaluation_.before()) &&
+               evaluation_.in_a_row() + 1 == evaluation_.count() && evaluation_.last() > 0 &&
+               (is_steep() || is_brief_and_steep()) &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
     }
     // With less of the first loss left, many a training of few epochs ends so.
-    [[nodiscard]] bool is_steep(double of_before) const {
-        return of_before < 1 - fall_ && evaluation_.last() > kMuchLeft * loss_.start();
+    [[nodiscard]] bool is_steep() const {
+        return evaluation_.in_a_row() >= kEvaluations &&
+               evaluation_.last() < (1 - fall_) * evaluation_.before() &&
+               evaluation_.last() > kMuchLeft * loss_.start();
+    }
+    // Few of these were over after so few steps, when the last of few epochs brought still more.
+    [[nodiscard]] bool is_brief_and_steep() const {
+        return loss_.count() <= kBriefSteps && evaluation_.in_a_row() + 1 >= kEvaluations &&
+               evaluation_.count() <= kBriefEvaluations &&
+               evaluation_.last() < (1 - fall_ - kBriefFall) * evaluation_.before() &&
+               evaluation_.last() > kBriefLeft * loss_.start();
     }
     void fire_evaluation(FindingSink& sink) const {
         model::Finding finding;
@@ -397,6 +408,10 @@ class StoppedTooEarly final : public Rule {
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
     static constexpr double kMuchLeft = 0.4;  // of the first loss
+    // Of a training that was over after so few steps and evaluations: by how much more the last one is better
+    // than the one before, and what is left of the first loss.
+    static constexpr std::uint64_t kBriefSteps = 200, kBriefEvaluations = 5;
+    static constexpr double kBriefFall = 0.1, kBriefLeft = 0.15;
     // Of the first loss what is little, and a fall that is worth waiting for all the same.
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
     static constexpr double kMostGained = 10;  // of what the last evaluations gained: a least gain
