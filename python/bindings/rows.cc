@@ -52,8 +52,9 @@ void put(RowPrints& prints, nb::handle numbers) {
 
 nb::tuple told(const RowPasses::Again& again) {
     return nb::make_tuple(again.looked_at, again.of, again.again, again.most, again.distinct, again.effective,
-                          again.half_again, again.labelled, again.contradicting, again.by_chance,
-                          again.before_step, again.before, again.again_step, again.again_place);
+                          again.distinct_in_class, again.effective_in_class, again.half_again, again.labelled,
+                          again.contradicting, again.by_chance, again.before_step, again.before,
+                          again.again_step, again.again_place);
 }
 
 }  // namespace
@@ -147,8 +148,8 @@ void bind_rows(nb::module_& module) {
                 if (!again) return nb::none();
                 return told(*again);
             },
-            nb::sig("def told(self) -> tuple[int, int, int, int, int, float, int, int, int, float, int, int, "
-                    "int, int] | "
+            nb::sig("def told(self) -> tuple[int, int, int, int, int, float, int, float, int, int, int, "
+                    "float, int, int, int, int] | "
                     "None"),
             "The fields of `torch_passes.RowsAgain`. None: no pass was seen.");
 }

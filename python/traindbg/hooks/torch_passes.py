@@ -25,6 +25,10 @@ class RowsAgain(NamedTuple):
     pass_rows_most: int  # how often the row came that came most often
     pass_rows_distinct: int  # rows that differ from all others
     pass_rows_effective: float  # so many rows that come equally often have as much weight
+    pass_rows_distinct_in_class: (
+        int  # the last two of the rows of each class that is known, added up
+    )
+    pass_rows_effective_in_class: float
     pass_rows_half_again: int  # of which one half only did, of the half where fewer did
     pass_rows_labelled: int  # that came before, of those of which both classes are known
     pass_rows_contradicting: int  # of these, those of another class than before

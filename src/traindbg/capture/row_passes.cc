@@ -27,14 +27,15 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
             now.label = labels[row];
         ++now_.looked_at;
         if (now.label) {
-            std::int64_t& of_class = *of_class_.insert(now.label->number()).first;
-            squares_ += 2 * of_class++ + 1;
+            OfClass& of_class = *of_class_.insert(now.label->number()).first;
+            squares_ += 2 * of_class.rows++ + 1;
             ++classified_;
         }
         if (rows.changes(row) < enough) continue;
         const auto [before, is_new] = first_.insert(rows.whole(row));
         if (!is_new) {
             row_squares_ += 2 * before->times + 1;
+            if (now.label && before->label == now.label) weigh(*now.label, 2 * before->times + 1);
             now_.most = std::max(now_.most, ++before->times);
             came_again(*before, now);
             continue;
@@ -42,6 +43,10 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
         *before = now;
         ++now_.distinct;
         ++row_squares_;
+        if (now.label) {
+            weigh(*now.label, 1);
+            ++now_.distinct_in_class;
+        }
         for (const std::size_t half : {0U, 1U})
             half_again_[half] += halves_[half].insert(rows.half(row, half)).second ? 0 : 1;
     }
@@ -78,6 +83,19 @@ void RowPasses::keep() {
     best_->half_again = std::min(half_again_[0], half_again_[1]);
     if (classified_ > 0)
         best_->by_chance = 1 - static_cast<double>(squares_) / static_cast<double>(classified_ * classified_);
+}
+
+// Another row of the class, which makes the sum of the squares of its rows' numbers larger by `squares`.
+void RowPasses::weigh(const RowLabel& label, std::int64_t squares) {
+    OfClass& of_class = *of_class_.insert(label.number()).first;
+    const auto weight = [&of_class] {
+        const auto known = static_cast<double>(of_class.known);
+        return of_class.squares > 0 ? known * known / static_cast<double>(of_class.squares) : 0.0;
+    };
+    now_.effective_in_class -= weight();
+    ++of_class.known;
+    of_class.squares += squares;
+    now_.effective_in_class += weight();
 }
 
 // Half of it were together in an earlier batch: one that was given once more.

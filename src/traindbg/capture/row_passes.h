@@ -32,12 +32,15 @@ class RowPasses {
         bool are_classes = false;  // a loss was given a score for each class, and labels say which is right
     };
     struct Again {
-        std::int64_t looked_at = 0;      // rows of the pass
-        std::int64_t of = 0;             // rows that it has
-        std::int64_t again = 0;          // of those looked at, those that came before in the pass
-        std::int64_t most = 0;           // how often the row came that came most often
-        std::int64_t distinct = 0;       // rows that differ from all others
-        double effective = 0;            // so many rows that come equally often have as much weight
+        std::int64_t looked_at = 0;  // rows of the pass
+        std::int64_t of = 0;         // rows that it has
+        std::int64_t again = 0;      // of those looked at, those that came before in the pass
+        std::int64_t most = 0;       // how often the row came that came most often
+        std::int64_t distinct = 0;   // rows that differ from all others
+        double effective = 0;        // so many rows that come equally often have as much weight
+        // The last two of the rows of each class that is known, added up.
+        std::int64_t distinct_in_class = 0;
+        double effective_in_class = 0;
         std::int64_t half_again = 0;     // of which one half only did, of the half where fewer did
         std::int64_t labelled = 0;       // that came before, of those of which both classes are known
         std::int64_t contradicting = 0;  // of these, those of another class than before
@@ -67,6 +70,7 @@ class RowPasses {
     void begin(const Batch& batch);
     void keep();
     [[nodiscard]] bool is_replayed(const RowPrints& rows);
+    void weigh(const RowLabel& label, std::int64_t squares);
     void came_again(const Seen& before, const Seen& now) noexcept;
 
     std::optional<Again> best_;
@@ -76,11 +80,16 @@ class RowPasses {
     NumberTable<Seen> first_;  // where a row came for the first time
     std::array<NumberSet, 2> halves_;
     std::array<std::int64_t, 2> half_again_{};
-    NumberTable<std::int64_t> of_class_;  // how many rows have it
-    std::int64_t classified_ = 0;         // rows that have one
-    std::int64_t squares_ = 0;            // of the numbers of each class, added up
-    std::int64_t row_squares_ = 0;        // of how often each row came, added up
-    Again now_;                           // of the pass under way, but for what `keep` computes
+    struct OfClass {
+        std::int64_t rows = 0;     // that have it
+        std::int64_t known = 0;    // of these, those that can be known again
+        std::int64_t squares = 0;  // of how often each of these came, added up
+    };
+    NumberTable<OfClass> of_class_;
+    std::int64_t classified_ = 0;   // rows that have one
+    std::int64_t squares_ = 0;      // of the numbers of each class, added up
+    std::int64_t row_squares_ = 0;  // of how often each row came, added up
+    Again now_;                     // of the pass under way, but for what `keep` computes
 
     NumberSet looked_up_;                // of a batch
     NumberTable<std::int64_t> of_step_;  // how many rows of a batch came at that step

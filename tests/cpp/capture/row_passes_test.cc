@@ -60,6 +60,22 @@ TEST(RowPasses, CompareClassesOfRowsThatComeAgain) {
     EXPECT_DOUBLE_EQ(told->by_chance, 1 - (6.0 * 6 + 5 * 5) / (11 * 11));
 }
 
+TEST(RowPasses, WeighTheRowsOfEachClassAlone) {
+    RowPasses passes;
+    // Of class 0 each row comes once, of class 1 each three times, of class 2 one four times and one once.
+    passes.batch({.of = {1, 12}, .step = 0, .size = 4, .are_classes = true},
+                 numbered({1, 2, 3, 11}, {0, 0, 0, 1}));
+    passes.batch({.of = {1, 12}, .step = 1, .size = 4, .are_classes = true},
+                 numbered({11, 11, 21, 21}, {1, 1, 2, 2}));
+    ASSERT_TRUE(passes.told());
+    EXPECT_DOUBLE_EQ(passes.told()->effective_in_class, 3.0 + 1 + 1);
+    passes.batch({.of = {1, 12}, .step = 2, .size = 4, .are_classes = true},
+                 numbered({21, 21, 22, 4}, {2, 2, 2, 0}));
+    const auto told = passes.told();
+    EXPECT_EQ(told->distinct_in_class, 7);
+    EXPECT_DOUBLE_EQ(told->effective_in_class, 4 + 1 + 5.0 * 5 / (4 * 4 + 1));
+}
+
 TEST(RowPasses, AmountsAreNoClasses) {
     RowPasses passes;
     for (std::int64_t step = 0; step < 3; ++step)

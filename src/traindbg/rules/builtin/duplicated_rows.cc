@@ -29,7 +29,8 @@ const model::RuleInfo kDuplicatedRows = {
         "functions are of a "
         "regression, `uneven` or more of the rows came before, one twenty times and more, and the different "
         "rows "
-        "have no more weight than a quarter as many that come equally often would have; or where all rows of "
+        "have no more weight than a quarter as many that come equally often would have, or the same holds of "
+        "the rows of each class of a classification; or where all rows of "
         "the data come equally often, three times or more with equal labels, eight times or more where they "
         "have no classes, and no ConcatDataset has one data set several times. Rows of which "
         "one half "
@@ -136,13 +137,20 @@ class DuplicatedRows final : public Rule {
                number(step, "pass_rows_by_chance") > 0.1;
     }
 
-    // What a few rows are labelled as is learned many times. Classes are balanced by copies on purpose.
+    // What a few rows are labelled as is learned many times. Classes are balanced by copies on purpose: then
+    // the rows of one are copied equally often.
     [[nodiscard]] bool is_uneven(const model::StepView& step, double again) const {
-        const double distinct = number(step, "pass_rows_distinct");
-        const double effective = number(step, "pass_rows_effective");
-        return is_regression_ && !is_other_ && !is_discrete_ && number(step, "pass_rows_labelled") == 0 &&
-               again >= uneven_ && number(step, "pass_rows_most") >= kMostTimes && effective > 0 &&
-               effective < kFew * distinct && number(step, "pass_rows_half_again") <= 0.1 * distinct;
+        const bool are_values = is_regression_ && !is_other_ && number(step, "pass_rows_labelled") == 0;
+        const bool are_classes =
+            is_other_ && !is_regression_ && number(step, "pass_rows_labelled") >= labelled_;
+        if (!are_values && !are_classes) return false;
+        const double distinct =
+            number(step, are_values ? "pass_rows_distinct" : "pass_rows_distinct_in_class");
+        const double effective =
+            number(step, are_values ? "pass_rows_effective" : "pass_rows_effective_in_class");
+        return !is_discrete_ && again >= uneven_ && number(step, "pass_rows_most") >= kMostTimes &&
+               effective > 0 && effective < kFew * distinct &&
+               number(step, "pass_rows_half_again") <= 0.1 * distinct;
     }
 
     // One part of the data takes the place of all: a loop over files, or an index, that stands still. Equal
@@ -178,7 +186,13 @@ class DuplicatedRows final : public Rule {
             of > 1.02 * looked
                 ? base::format("; of all {:.0f} rows that may be about {:.0f} %.", of, 100 * share)
                 : std::string(".");
-        if (is_uneven)
+        if (is_uneven && number(step, "pass_rows_labelled") > 0)
+            finding.message += base::format(
+                " One came {:.0f} times; within their classes, {:.0f} different ones have as much weight as "
+                "{:.0f} that come equally often.",
+                number(step, "pass_rows_most"), number(step, "pass_rows_distinct_in_class"),
+                number(step, "pass_rows_effective_in_class"));
+        else if (is_uneven)
             finding.message += base::format(
                 " One came {:.0f} times; the {:.0f} different ones have as much weight as {:.0f} that come "
                 "equally often.",
