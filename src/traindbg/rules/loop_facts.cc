@@ -81,6 +81,7 @@ void RowsChange::observe(const model::StepView& step) {
     if (!known || !looked || !all) return;
     constexpr double kFewest = 200, kMore = 1.5, kHardlyAny = 0.95;
     known_ = known->value;
+    looked_at_ = looked->value;
     of_training_ = all->value;
     are_others_ = of_training_ >= kFewest && looked->value >= kMore * of_training_ &&
                   known_ > kHardlyAny * looked->value;

@@ -47,9 +47,11 @@ class RowsChange {
     // For a finding about a training that does not learn: hardly any row came again of at least half as many
     // more as there are. Empty, or one item.
     [[nodiscard]] std::vector<model::Evidence> evidence() const;
+    // How often each different row was looked at, on average; 0: not known.
+    [[nodiscard]] double times() const noexcept { return known_ > 0 ? looked_at_ / known_ : 0; }
 
   private:
-    double known_ = 0, of_training_ = 0;
+    double known_ = 0, looked_at_ = 0, of_training_ = 0;
     bool are_others_ = false;
 };
 

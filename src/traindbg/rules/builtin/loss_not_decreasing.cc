@@ -49,8 +49,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "classes, where of 250 and more rows of the inputs the labels of nearest ones are as unlike as those "
         "of "
         "any two, within 10 %; from 100 steps on, where it is above 95 % of guessing, without a trend over "
-        "the "
-        "second half.",
+        "the second half or where rows came four times and more.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -221,11 +220,14 @@ class LossNotDecreasing final : public Rule {
     [[nodiscard]] bool is_without_signal() const {
         const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
         constexpr std::size_t kMostClasses = 20;
-        constexpr double kFewestRows = 250, kNear = 0.1;
-        // Of fewer steps, it must be no better than guessing, and not on its way.
+        constexpr double kFewestRows = 250, kNear = 0.1, kOften = 4;
+        // Of fewer steps, it must be no better than guessing, and not on its way; unless its rows came so
+        // often that they may be known by heart.
         const bool is_short = loss_.count() < min_steps_;
         const auto means = loss_.blocks().means();
-        if (is_short && (means.size() < 20 || trend_z(means.last(means.size() / 2)) < -2.5)) return false;
+        if (is_short &&
+            (means.size() < 20 || (trend_z(means.last(means.size() / 2)) < -2.5 && rows_.times() < kOften)))
+            return false;
         return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
                neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
                loss_.level() > (is_short ? 0.95 : 0.9) * *base &&

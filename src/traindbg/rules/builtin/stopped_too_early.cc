@@ -43,7 +43,9 @@ const model::RuleInfo kStoppedTooEarly = {
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
         "better: each was better than the one before, although as many as the patience were counted as no "
         "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
-        "than a quarter of the first loss left, 30 % with less than a tenth, 2 % while the learning rate "
+        "than a quarter of the first loss left, 30 % with less than a tenth, also of the last three where "
+        "the "
+        "patience is one or two; 2 % while the learning rate "
         "rises to its height), but by "
         "less "
         "than the early stopping's min_delta; or as many "
@@ -236,7 +238,11 @@ class StoppedTooEarly final : public Rule {
         const double least = rates_.is_known() && rates_.is_warming_up(last_) ? 0.02
                              : left > 0.25                                    ? 0.08
                                                                               : 0.15;
-        const bool is_much = (left > 0.1 && fall > least) || (left > kLittleLeft && fall > kMuchWhileWaiting);
+        // Over one or two evaluations nothing shows yet of a fall that goes on.
+        const bool is_hasty = patience < kEvaluations && values.size() > kEvaluations &&
+                              1 - last / values[values.size() - 1 - kEvaluations] > kMuchWhileWaiting;
+        const bool is_much =
+            (left > 0.1 && (fall > least || is_hasty)) || (left > kLittleLeft && fall > kMuchWhileWaiting);
         const double gain = left_.gain() < 0 && patience < values.size()
                                 ? gain_that_stops(patience, values[values.size() - 1 - patience] - last)
                                 : left_.gain();
