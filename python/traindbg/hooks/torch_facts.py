@@ -53,7 +53,6 @@ from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_loader_labels import LoaderLabels
-    from traindbg.hooks.torch_own_losses import OwnLosses
     from traindbg.hooks.torch_own_statistics import Own
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
@@ -94,7 +93,6 @@ class Facts:
         hot: _core.HotPath,
         unseen: Unseen,
         loader_labels: LoaderLabels,
-        own_losses: OwnLosses,
     ) -> None:
         self.are_followed = False  # the plan asks for them, at some steps
         self._tensors = tensors
@@ -102,7 +100,6 @@ class Facts:
         self._hot = hot
         self.loop = LoopObserver(tensors, watched, hot)
         self.loader_labels = loader_labels
-        self.own_losses = own_losses
         self.kept = KeptGradients()
         self.turns = FrozenTurns()
         self.clips = Clips(tensors)
@@ -142,7 +139,6 @@ class Facts:
         self._copies.forget()
         self._copy = None
         self.loader_labels.forget()
-        self.own_losses.forget()
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
@@ -157,7 +153,6 @@ class Facts:
         self.kept.clear()
         self.forget()
         self.loader_labels.end()
-        self.own_losses.end()
         self.sequences.clear()
         self.hazards.clear()
         self.mixing.clear()
@@ -375,7 +370,6 @@ class Facts:
 
     def backward_begins(self, root: Any, is_scaled: bool) -> None:
         """Of `root`; `is_scaled`: a GradScaler multiplied the loss."""
-        guarded("own losses", self.own_losses.backward_begins, root, is_scaled)
         self.loop.backward_begins(root, is_scaled)
         self.reductions.clear()
         guarded("graphs", self._held.backward_begins, self._hot.steps, root)
@@ -417,7 +411,6 @@ class Facts:
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
         self.loader_labels.step_ends()
-        self.own_losses.step_ends()
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
@@ -433,7 +426,6 @@ class Facts:
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
         self.loader_labels.step_ends()
-        self.own_losses.step_ends()
 
     def reduced(self, tensor: Any) -> None:
         """`all_reduce` is about to be called on it."""

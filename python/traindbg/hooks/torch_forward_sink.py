@@ -73,7 +73,7 @@ class ForwardSink:
     @property
     def may_hear_evaluations(self) -> bool:
         """Whether some may have a loss computed, whatever is due of them."""
-        return self._facts.loader_labels.may_listen or self._facts.own_losses.listens
+        return self._facts.loader_labels.may_listen
 
     def _forward_mode(self, root: torch.nn.Module | None) -> int:
         """TRAIN or EVAL where something of a forward pass is due now, else 0."""
@@ -100,7 +100,6 @@ class ForwardSink:
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
         self._by_hand.look()
-        self._facts.own_losses.pass_begins()
         self._watched.called(root)
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
@@ -128,8 +127,7 @@ class ForwardSink:
 
     def _wants_return(self, root: torch.nn.Module) -> int:
         """Of a pass of which nothing is due: an evaluation may have a loss all the same."""
-        listens = self._facts.loader_labels.listens or self._facts.own_losses.listens
-        is_heard = listens and not self._is_of_training(root)
+        is_heard = self._facts.loader_labels.listens and not self._is_of_training(root)
         if not is_heard or torch.jit.is_tracing() or patches.is_transforming():
             return NOTHING
         self.now = _EVAL
@@ -182,10 +180,8 @@ class ForwardSink:
             return
         if self.now == _TRAIN:
             self._facts.loader_labels.trains(given, output)
-            self._facts.own_losses.trains()
         else:
             self._facts.loader_labels.evaluates(given, output)
-            self._facts.own_losses.evaluates()
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:

@@ -42,7 +42,6 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _CLASSES = _core.ROLE_BITS["classes"]
-_LOSS = _core.ROLE_BITS["loss"]
 _STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
 _MOST_WEIGHTS_TOLD = 2  # steps at which the weights of classes are told
 _MOST_WEIGHED = 64  # classes
@@ -235,8 +234,6 @@ class LossObserver:
             if mode == _TRAIN and due & _LOOP:
                 guarded("loop", self._note_unreduced, value)
         else:
-            if mode == _TRAIN and value.requires_grad:
-                self._facts.own_losses.end()
             first = self._tensors.id_of(f"loss/{name}{mark}", "loss")
             number = self._hot.count_call(first) if mode == _TRAIN else 1
             if number > _MOST_CALLS:
@@ -261,22 +258,6 @@ class LossObserver:
                 steps = self._hot.steps - max(self._drivers.began_at, self._drivers.added_at)
                 if role == "label" and mode == _TRAIN and steps < _STEPS_COMPARED:
                     guarded("labels", self._facts.compare_with_input, tensor)
-
-    @boundary("losses")
-    def own_evaluated(self, value: torch.Tensor) -> None:
-        """What a function of the program's own made of an evaluation; see `torch_own_losses`."""
-        seen = whole_here(value)
-        is_due = bool(self._session.due(_EVAL) & _LOSS)
-        if seen is None or not has_values(seen) or not is_due or capturing_graph(seen):
-            return
-        if "loss" in self._evaluations.names:
-            self._evaluations.end()
-        guarded("sources", sources.note, "evaluation/loss")
-        guarded("description", self._drivers.describe_again)
-        if self._facts.are_followed:
-            self._facts.evaluated()
-        self._evaluations.names.add("loss")
-        self._take(_EVAL, "loss", seen)
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None:

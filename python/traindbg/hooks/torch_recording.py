@@ -50,7 +50,6 @@ from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObser
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled, unwrap
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
-from traindbg.hooks.torch_own_losses import OwnLosses
 from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_shards import rank_of_process
 from traindbg.hooks.torch_sources import sources
@@ -88,10 +87,7 @@ class Recording:
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
         loader_labels = LoaderLabels(self.session, self.guard, self.watched, self._evaluations)
-        own_losses = OwnLosses(self.hot)
-        self._facts = Facts(
-            self.tensors, self.watched, self.hot, self.unseen, loader_labels, own_losses
-        )
+        self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen, loader_labels)
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
@@ -120,7 +116,6 @@ class Recording:
             self.by_hand,
         )
         self._losses = LossObserver(*common, self.drivers, self._micro, self.unseen)
-        own_losses.take = self._losses.own_evaluated
         self._backward = BackwardObserver(
             self, *common, self.drivers, self._micro, self._losses, self._gradients
         )
@@ -162,12 +157,12 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
-        are_evaluations_wanted = any(
-            each["collection"] == "losses" and each.get("mode") in ("eval", "global")
-            for each in requirements
+        self._facts.loader_labels.follow(
+            any(
+                each["collection"] == "losses" and each.get("mode") in ("eval", "global")
+                for each in requirements
+            )
         )
-        self._facts.loader_labels.follow(are_evaluations_wanted)
-        self._facts.own_losses.follow(are_evaluations_wanted)
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))

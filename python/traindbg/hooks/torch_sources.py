@@ -57,15 +57,6 @@ def _whose(file: str) -> int:
     return FRAMEWORKS if file.startswith(_OF_PYTHON) else USERS
 
 
-def is_of_program(code: CodeType) -> bool:
-    """Whether a function is none of PyTorch's, Python's or ours; it may be a library's."""
-    file = code.co_filename
-    if file.startswith((*_OF_FRAMEWORK, "<frozen")):
-        return False
-    is_of_library = file.startswith(_OF_LIBRARIES) or any(part in file for part in _PACKAGES)
-    return is_of_library or not file.startswith(_OF_PYTHON)
-
-
 def _is_key(thing: Any) -> bool:
     """Not what has an `__eq__` of its own and no `__hash__`."""
     return type(thing).__hash__ is not None

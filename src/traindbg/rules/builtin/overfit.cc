@@ -110,13 +110,12 @@ class Overfit final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         if (evaluations_ == 0)
-            return "no evaluation loss was seen: compute it, after model.eval(), with a function of "
-                   "torch.nn.functional, or with the very function that gives the training's";
+            return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
+                   "torch.nn.functional";
         return base::format("evaluations seen: {}; it judges from {} on", evaluations_, patience_ + 1);
     }
 
   private:
-    static constexpr std::string_view kOwn = "loss";  // what backward() is called on
     struct Result {
         double loss = 0;
         double train = 0;  // mean training loss since the evaluation before
@@ -132,7 +131,7 @@ class Overfit final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             const bool is_total = !info.name.starts_with("loss/");
-            if (is_total && info.name != function_) {
+            if (is_total) {
                 total += sample.value;
                 ++totals;
             } else if (function_.empty() || info.name == function_) {
@@ -255,10 +254,7 @@ class Overfit final : public Rule {
         const double risen = least - best_.loss;
         const double noise = noise_of(series_.values());
         // Neither loss ever got below where the training began: it did not learn, so it did not overfit.
-        // A function of the program's own may give another number with more rows (the partial likelihood of
-        // Cox does), so that its evaluations compare with each other only.
-        const double began = function_ == kOwn ? std::max(start_, first_) : start_;
-        if (has_start_ && (best_.loss >= began || train >= start_)) return false;
+        if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
         // Less of all that was learned, where it is much beside the best and is lost without a turn.
         const bool is_steady = risen > 0.5 * give_back_ * std::max(learned, 0.0) &&
                                risen > kSteadyRise * std::abs(best_.loss) && since_best_ >= kSteadyCount &&
