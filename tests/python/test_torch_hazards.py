@@ -93,6 +93,11 @@ DIVIDES = {
     "range": min_max,
     "root in place": lambda h: h / h.square().sum(1, keepdim=True).sqrt_(),
     "division in place": lambda h: (2 * h).div_(h.norm(dim=1, keepdim=True)),
+    "a floor of zero": lambda h: h / h.norm(dim=1, keepdim=True).clamp_min(0.0),
+    "a floor of zero, without a gradient": lambda h: (
+        h + h.detach() / h.detach().norm(dim=1, keepdim=True).clamp_(min=0)
+    ),
+    "a clamp from above": lambda h: h / h.std(1, keepdim=True).clip(max=5.0),
 }
 LOGS = {
     "softmax": lambda h: torch.log(torch.softmax(h, dim=1)),

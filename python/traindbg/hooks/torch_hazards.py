@@ -58,6 +58,7 @@ _INVERSES = _named("reciprocal", "rsqrt", "__rtruediv__")
 _DIFFERENCES = _named("sub", "sub_", "subtract", "__sub__", "__isub__")
 _COMPLEMENTS = _named("rsub", "__rsub__")
 _ADDITIONS = _named("add", "add_", "__add__", "__radd__", "__iadd__")
+_CLAMPS = _named("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_")
 # Those that pass on what they are given, in another shape or some of it.
 _SAME = _named(
     "__getitem__", "clone", "contiguous", "detach", "diag", "diagonal", "double", "expand",
@@ -66,7 +67,7 @@ _SAME = _named(
 )  # fmt: skip
 WATCHED: frozenset[Any] = (
     _MEASURES | _SUMS | _EXTREMES | _ROOTS | _POWERS | _PROBABILITIES | _EXPONENTIAL | _LOGARITHMS
-    | _ADDITIONS | _DIVISIONS | _INVERSES | _DIFFERENCES | _COMPLEMENTS | _SAME
+    | _ADDITIONS | _DIVISIONS | _INVERSES | _DIFFERENCES | _COMPLEMENTS | _CLAMPS | _SAME
 )  # fmt: skip
 
 
@@ -89,6 +90,11 @@ def _version_of(tensor: torch.Tensor) -> int:
 def _is_number(value: Any, number: float) -> bool:
     # A tensor's comparison would wait for a device.
     return isinstance(value, (int, float)) and value == number
+
+
+def _leaves_zero(least: Any) -> bool:
+    """Whether what is cut off below `least` may still be 0; None: it is cut off above."""
+    return least is None or (isinstance(least, (int, float)) and least <= 0)
 
 
 def _is_of_one(args: Any, kwargs: Any, result: Any) -> bool:
@@ -169,6 +175,9 @@ class HazardObserver:
         other = args[1] if len(args) > 1 else kwargs.get("other")
         if function in _SAME or (function in _ADDITIONS and _is_number(other, 0)):
             self._mark(result, mark)
+        elif function in _CLAMPS:
+            if _leaves_zero(args[1] if len(args) > 1 else kwargs.get("min")):
+                self._mark(result, mark)
         elif function in _DIVISIONS:
             divisor = self._mark_of(other)
             if divisor == _MEASURE:
@@ -288,6 +297,9 @@ def _is_measure(node: Any) -> bool:
         if name == "SqrtBackward0" or (
             name == "PowBackward0" and getattr(node, "_saved_exponent", None) == 0.5
         ):
+            node = _behind(edges_of(node)[0])
+            continue
+        if name in _CLAMP_NODES and _leaves_zero(getattr(node, "_saved_min", 1)):
             node = _behind(edges_of(node)[0])
             continue
         if _NORMS.fullmatch(name) is None:
