@@ -239,8 +239,9 @@ class StoppedTooEarly final : public Rule {
                              : left > 0.25                                    ? 0.08
                                                                               : 0.15;
         // Over one or two evaluations nothing shows yet of a fall that goes on.
+        const double hasty = 4 * left_.done() < left_.planned() ? kMuchWhileHasty : kMuchWhileWaiting;
         const bool is_hasty = patience < kEvaluations && values.size() > kEvaluations &&
-                              1 - last / values[values.size() - 1 - kEvaluations] > kMuchWhileWaiting;
+                              1 - last / values[values.size() - 1 - kEvaluations] > hasty;
         const bool is_much =
             (left > 0.1 && (fall > least || is_hasty)) || (left > kLittleLeft && fall > kMuchWhileWaiting);
         const double gain = left_.gain() < 0 && patience < values.size()
@@ -420,7 +421,8 @@ class StoppedTooEarly final : public Rule {
     static constexpr double kBriefFall = 0.1, kBriefLeft = 0.15;
     // Of the first loss what is little, and a fall that is worth waiting for all the same.
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
-    static constexpr double kMostGained = 10;  // of what the last evaluations gained: a least gain
+    static constexpr double kMuchWhileHasty = 0.2;  // with less than a quarter of what was planned
+    static constexpr double kMostGained = 10;       // of what the last evaluations gained: a least gain
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 
