@@ -27,7 +27,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "Rising (error): the last ten losses all exceed the largest of the first five, their median is more "
         "than "
         "`rise` times the start (four times that, of a sum of several losses), and they are not on their way "
-        "back; or the last five exceed it a "
+        "back (of twenty, where less than a tenth of the start had been left); or the last five exceed it a "
         "hundred-fold; or the median of the last ten is a billion times the start. "
         "Relapse (warning): for 50 steps the loss is back at more than 60 % of the way from its best level "
         "to its "
@@ -142,6 +142,7 @@ class LossNotDecreasing final : public Rule {
     static constexpr std::uint64_t kFewEvaluations = 3;
     static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
     static constexpr double kRunaway = 100;      // times the start
+    static constexpr double kNearlyAll = 0.1;    // of the start, that is left
 
     // Of one training.
     struct Seen {
@@ -266,7 +267,12 @@ class LossNotDecreasing final : public Rule {
         if (level <= rise * start || level - start < 5 * loss_.noise() / std::sqrt(10.0)) return false;
         const auto twenty = loss_.recent().last(20);
         const auto before = twenty.first(twenty.size() - 10);
-        return level >= 0.9 * median({before.begin(), before.end()});
+        const double earlier = median({before.begin(), before.end()});
+        // It had learned nearly all, and has only just jumped, as where what is trained on became harder:
+        // which way it goes shows in ten more steps.
+        if (seen_.best < kNearlyAll * start && *std::min_element(before.begin(), before.end()) < start)
+            return false;
+        return level >= 0.9 * earlier;
     }
 
     [[nodiscard]] bool has_relapsed(double level) const {
