@@ -3,7 +3,7 @@
 A small CNN is trained on scikit-learn's digits through a DataLoader and evaluated after each pass
 by counting hits: in a process that watches it, in one that does not, and in one that is watched and
 computes the loss in its evaluations itself. The three take turns, a pass at a time, so that each
-pass is compared with one that ran just before or after it. Of the training the time per batch tells
+pass is compared with one of the same turn. Of the training the time per batch tells
 what it costs that the loader's batches are heard; of the evaluations, what the computed losses and
 what is recorded of them do. The first passes are left out: what is what is found out there.
 

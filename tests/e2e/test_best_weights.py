@@ -146,6 +146,40 @@ def test_overfitting_is_a_note_where_the_best_weights_are_put_back(
     assert "other weights were loaded" in overfit["message"]
 
 
+@pytest.mark.parametrize("again", ["", "; evaluate()"])
+def test_overfitting_is_a_note_where_a_copy_of_the_best_model_is_evaluated(
+    verdict: Verdict, again: str
+) -> None:
+    told = verdict("kept = copy.deepcopy(model)", f"last, model = model, kept; evaluate(){again}")
+    (overfit,) = found(told, "overfit")
+    assert (overfit["severity"], overfit["state"]) == ("info", "resolved")
+    assert "another model was evaluated" in overfit["message"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "end"),
+    [
+        ("kept = model", "last, model = model, kept; evaluate()"),
+        ("kept = copy.deepcopy(model)", "evaluate(); evaluate()"),
+        (
+            "kept = copy.deepcopy(model)",
+            "last, model = model, kept; evaluate(); model = last; steps(1)",
+        ),
+        # As averages are, which are evaluated all along.
+        (
+            "kept = copy.deepcopy(model).requires_grad_(False)",
+            "last, model = model, kept; evaluate()",
+        ),
+    ],
+    ids=["no copy", "not evaluated", "trained on", "frozen"],
+)
+def test_overfitting_is_told_where_no_copy_is_what_is_evaluated_in_the_end(
+    verdict: Verdict, keep: str, end: str
+) -> None:
+    (overfit,) = found(verdict(keep, end), "overfit")
+    assert overfit["severity"] == "warning"
+
+
 @pytest.mark.parametrize("copied", ["copy.deepcopy(model.state_dict())", "saved()"])
 def test_weights_of_long_after_the_best_that_are_put_back_do_not_help(
     verdict: Verdict, copied: str

@@ -117,6 +117,7 @@ SAFE = {
     "logsigmoid": F.logsigmoid,
     "log with an epsilon": lambda h: torch.log(torch.softmax(h, dim=1) + 1e-9),
     "clamped": lambda h: torch.sigmoid(h).clamp(1e-6, 1 - 1e-6).log(),
+    "clamped from above": lambda h: torch.log(1 - torch.sigmoid(h).clamp(max=1 - 1e-6)),
     "softmax": lambda h: F.softmax(h, dim=1),
     "softmax by hand, the largest taken off": stable_softmax_by_hand,
     "layer norm": lambda h: F.layer_norm(h, (WIDTH,)),

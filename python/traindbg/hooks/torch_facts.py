@@ -115,6 +115,8 @@ class Facts:
         self._averages = Averages(watched)
         self._copies = Copies(watched, hot, self._copy_called)
         self._copy: Found | None = None  # was called, and no loss was heard yet
+        self._calls_at_loss: dict[str, int | None] = {}  # of watched models, by the loss function
+        self._evaluated_another = -1  # steps made when something else was evaluated
         self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
@@ -138,6 +140,8 @@ class Facts:
         self._averages.forget()
         self._copies.forget()
         self._copy = None
+        self._calls_at_loss = {}
+        self._evaluated_another = -1
         self.loader_labels.forget()
         self.probes.forget()
         self.sequences.forget()
@@ -336,9 +340,13 @@ class Facts:
             watcher._calls_outside = outside
         return may_be
 
-    def evaluated(self) -> None:
-        """A loss of an evaluation was computed."""
+    def evaluated(self, name: str) -> None:
+        """A loss of an evaluation was computed by a function."""
         self.loader_labels.evaluated()
+        calls = self._calls()
+        if calls is not None and self._calls_at_loss.get(name) == calls:
+            self._evaluated_another = self._hot.steps
+        self._calls_at_loss[name] = calls
         self.random.evaluated()
         if rounds.since != self._hot.steps:
             guarded("rounds", rounds.evaluates, self._hot.steps)
@@ -397,6 +405,17 @@ class Facts:
         self.is_forgotten = False
         if self.loop.modes.tell_in_training():
             self._tensors.tell("others_in_eval", 1.0, always=True)
+
+    def _calls(self) -> int | None:
+        """How often watched models were called; None: not all calls are heard."""
+        observers = [watcher._observer for watcher in self._watched.watchers]
+        if not all(observer is not None and observer.armed for observer in observers):
+            return None
+        return sum(observer.calls for observer in observers if observer is not None)
+
+    def has_evaluated_another(self) -> bool:
+        """Since the last step, twice in a row no watched model was called before a loss."""
+        return self._evaluated_another == self._hot.steps
 
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""

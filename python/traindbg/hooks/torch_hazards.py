@@ -176,7 +176,8 @@ class HazardObserver:
         if function in _SAME or (function in _ADDITIONS and _is_number(other, 0)):
             self._mark(result, mark)
         elif function in _CLAMPS:
-            if _leaves_zero(args[1] if len(args) > 1 else kwargs.get("min")):
+            least = args[1] if len(args) > 1 else kwargs.get("min")
+            if mark == _MEASURE and _leaves_zero(least):
                 self._mark(result, mark)
         elif function in _DIVISIONS:
             divisor = self._mark_of(other)

@@ -219,7 +219,7 @@ class LossObserver:
         if mode == _EVAL:
             guarded("description", self._drivers.describe_again)
         if mode == _EVAL and self._facts.are_followed:
-            self._facts.evaluated()
+            self._facts.evaluated(name)
         elif mode == _TRAIN and self._facts.random.is_due:
             guarded("random", self._facts.look_at_random)
         if mode == _TRAIN and self._drivers.is_unstepped and value.requires_grad:

@@ -311,7 +311,7 @@ class Recording:
         if is_whole and self.hot.steps > 0:
             guarded("closing", self._facts.tell_rounds)
         if self.hot.steps > 0:
-            guarded("closing", self.weights.at_end)
+            guarded("closing", self.weights.at_end, self._facts.has_evaluated_another())
         guarded("description", self.drivers.describe_again)
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)

@@ -19,7 +19,9 @@ as an early stopping does: its line took several states, then none for longer, a
 
 No value is read to find that. What is loaded at the end is said to be other weights than those of
 the last step (`loop/weights_put_back`) where some values of the smallest parameters differ from
-theirs; the same tells of a live state that is loaded to undo that (`loop/live_state_swapped`). Of
+theirs; the same tells of a live state that is loaded to undo that (`loop/live_state_swapped`), and
+of a copy of the whole model, alive at the end, where another model than the one that is trained was
+evaluated after the last step (`loop/copy_evaluated`). Of
 each state that is taken the first values of one parameter are copied: they tell of how many steps
 ago the weights are that were put back (`loop/weights_put_back_since`).
 """
@@ -34,6 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_resume import dicts_in, named_in, version_of
@@ -60,6 +63,7 @@ _GOLDEN = 0.618033988749895
 _FIRST_VALUES = 16  # of a parameter, by which a state is known again
 _MOST_STATES = 256
 _FEW_STEPS = 4  # fewer do not tell what each of them writes
+_AKIN = 0.3  # cosine of two states of the same weights
 _USES = 2  # of states of a line: as good as many
 _FAR = 2  # times as many steps as between two states of a line: it has not taken one for long
 # How often a step writes to a parameter, at most; once more where it decays it by itself.
@@ -125,6 +129,37 @@ def _differ(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Whether a value that is loaded is another one, as far as its own type tells."""
     value = _first_values(value.detach()).to(before.device)
     return (before.to(value.dtype) != value).any()
+
+
+def _is_a_copy(thing: torch.nn.Module, model: torch.nn.Module) -> bool:
+    """Whether it has the model's parameters by name and shape, trained or not as they are."""
+
+    def form(module: torch.nn.Module) -> list[tuple[str, torch.Size, bool]]:
+        return [(name, p.shape, p.requires_grad) for name, p in module.named_parameters()]
+
+    return form(thing) == form(model)
+
+
+def _are_akin(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether values began as the same ones: of two models that were drawn apart they are not."""
+    if not (_is_plain(one) and _is_plain(other)):
+        return False
+    both = [
+        _first_values(each.detach()).flatten().to("cpu", torch.float64) for each in (one, other)
+    ]
+    size = float(both[0].norm() * both[1].norm())
+    return size > 0 and float(both[0] @ both[1]) > _AKIN * size
+
+
+def _is_trained(model: torch.nn.Module) -> bool:
+    """Whether an optimizer has a parameter of it."""
+    parameters = {id(parameter) for parameter in model.parameters()}
+    return any(
+        id(parameter) in parameters
+        for optimizer in _core.instances_of(torch.optim.Optimizer)
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    )
 
 
 def _is_foreign(optimizer: torch.optim.Optimizer) -> bool:
@@ -454,8 +489,11 @@ class KeptWeights:
             taken = states.find(itertools.islice(state.values(), _LOOKED_AT))
             self._use("live_state_saved", taken, state)
 
-    def at_end(self) -> None:
-        """Tells what is known at the end only."""
+    def at_end(self, has_evaluated_another: bool) -> None:
+        """Tells what is known at the end only.
+
+        `has_evaluated_another`: after the last step a model was evaluated that is not watched.
+        """
         kept = ((series.line, series.kept()) for series in self._used)
         for line, use in kept if not self._is_told else ():
             if use is not None:
@@ -470,6 +508,33 @@ class KeptWeights:
                 since = taken.since(values, self.steps)
                 if since is not None:
                     self._tensors.tell("weights_put_back_since", since, always=True)
+        elif self.is_followed and has_evaluated_another and self._keeps_a_copy():
+            self._tensors.tell("copy_evaluated", 1, always=True)
+
+    def _keeps_a_copy(self) -> bool:
+        """Whether a copy of the one model is alive that no optimizer trains, with other weights."""
+        models = self._watched.models()
+        if len(models) != 1:
+            return False
+        model = models[0][0]
+        own = {id(part) for part in model.modules()}
+        named = [each for each in named_in(model) if each[1].requires_grad]
+        named.sort(key=lambda each: each[1].numel())
+        for thing in _core.instances_of(type(model), exact=True) if named else ():
+            if id(thing) in own or not _is_a_copy(thing, model):
+                continue
+            others = dict(thing.named_parameters())
+            pairs = [(parameter, others[name]) for name, parameter in named[:_COMPARED]]
+            if not all(
+                _is_plain(one) and not capturing_graph(one) for both in pairs for one in both
+            ):
+                continue
+            with own_operations():
+                is_other = any(bool(_differ(_first_values(mine), its)) for mine, its in pairs)
+                is_other = is_other and _are_akin(named[-1][1], others[named[-1][0]])
+            if is_other and not _is_trained(thing):
+                return True
+        return False
 
     def clear(self) -> None:
         """Drops everything."""

@@ -37,8 +37,9 @@ const model::RuleInfo kIndistinguishableClasses = {
         "more "
         "than "
         "`gain` is told right, in either half of these batches no more than 0.05 more, and no more than "
-        "twice that in the evaluations of the same time; 0.1 more of the training's where these evaluations "
-        "tell no more than 0.05 right, because that is known by heart.",
+        "twice that in the evaluations of the same time; 0.1 more of the training's where these evaluations, "
+        "of "
+        "200 labels and more, tell no more than 0.05 right, because that is known by heart.",
     .why =
         "What tells the two is not in the inputs as the model is given them. An augmentation that turns one "
         "class into the other does that: arrows, letters and organs that are mirrored, a 6 that is turned "
@@ -144,8 +145,8 @@ class IndistinguishableClasses final : public Rule {
     static constexpr std::size_t kMostLooks = 128, kMostEvaluated = 64;
     static constexpr double kErrors = 0.3;  // of the pair's labels
     static constexpr double kOthersOpen = 0.2, kHalfMore = 0.05;
-    static constexpr double kFewestEvaluated = 50;
-    static constexpr double kNone = 0.05, kByHeart = 0.1;  // gains
+    static constexpr double kFewestEvaluated = 50, kManyEvaluated = 200;  // labels of the pair
+    static constexpr double kNone = 0.05, kByHeart = 0.1;                 // gains
     static constexpr double kOthers = 1.2, kAgain = 1.5, kFewestRows = 500;
     struct Look {
         model::StepIndex step = 0;
@@ -199,9 +200,12 @@ class IndistinguishableClasses final : public Rule {
                 if (all.labels < labels_ || all.errors < kErrors * all.labels || all.share_open() > open_)
                     continue;
                 // Where nothing is told of other data, what is told of the training's is known by heart.
-                const std::optional<double> evaluated = evaluated_gain(trained_[begin].step, a, b);
+                const Pair others = evaluated_since(trained_[begin].step, a, b);
+                std::optional<double> evaluated;
+                if (others.labels >= kFewestEvaluated) evaluated = others.gain();
                 if (evaluated && *evaluated > 2 * gain_) continue;
-                const double more = evaluated && *evaluated <= kNone ? kByHeart : 0;
+                const bool is_none = others.labels >= kManyEvaluated && others.gain() <= kNone;
+                const double more = is_none ? kByHeart : 0;
                 if (all.gain() > gain_ + more || sum(begin, middle, a, b).gain() > gain_ + kHalfMore + more ||
                     sum(middle, end, a, b).gain() > gain_ + kHalfMore + more)
                     continue;
@@ -233,13 +237,11 @@ class IndistinguishableClasses final : public Rule {
             return c != a && c != b && sum(begin, trained_.size(), a, c).share_open() < own + kOthersOpen;
         });
     }
-    [[nodiscard]] std::optional<double> evaluated_gain(model::StepIndex since, std::size_t a,
-                                                       std::size_t b) const {
+    [[nodiscard]] Pair evaluated_since(model::StepIndex since, std::size_t a, std::size_t b) const {
         Pair all;
         for (const Look& look : evaluated_)
             if (look.step >= since) all.add(look.counts, a, b);
-        if (all.labels < kFewestEvaluated) return std::nullopt;
-        return all.gain();
+        return all;
     }
 
     // Whether the training's rows are other ones each time that they come, as far as that is known: of rows

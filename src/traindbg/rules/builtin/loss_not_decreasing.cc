@@ -27,7 +27,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "Rising (error): the last ten losses all exceed the largest of the first five, their median is more "
         "than "
         "`rise` times the start (four times that, of a sum of several losses), and they are not on their way "
-        "back (of twenty, where less than a tenth of the start had been left); or the last five exceed it a "
+        "back (where less than a tenth of the start had been left, the ten before them are not below the "
+        "start "
+        "either); or the last five exceed the largest of the first a "
         "hundred-fold; or the median of the last ten is a billion times the start. "
         "Relapse (warning): for 50 steps the loss is back at more than 60 % of the way from its best level "
         "to its "
@@ -83,9 +85,12 @@ class LossNotDecreasing final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (is_to_rise(*step.meta)) return;
+        if (step.mode() == model::Mode::kTrain && loop_fact(step, "trainings")) {
+            seen_ = Seen();  // another one begins, as the loss does
+            rows_ = RowsChange();
+        }
         rows_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
-        if (loop_fact(step, "trainings")) seen_ = Seen();  // another one begins, as the loss does
         note_gradients(step);
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;

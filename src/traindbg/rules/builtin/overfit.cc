@@ -50,7 +50,10 @@ const model::RuleInfo kOverfit = {
         "At the end of five evaluations and more it fires where the training loss is below 5 % of that "
         "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best. "
         "Only a note (info) is left of a rise where other weights than those of the last step were loaded "
-        "after it, as an early stopping does with those of its best evaluation; but a warning where the loss "
+        "after it, as an early stopping does with those of its best evaluation, or where another model than "
+        "that was evaluated in the end, and there is a copy of it with other weights, which no optimizer "
+        "trained; but a warning where the "
+        "loss "
         "is "
         "one of numbers (mse_loss, l1_loss and the like) and these are known to be the weights of an "
         "evaluation "
@@ -92,6 +95,7 @@ class Overfit final : public Rule {
             is_put_back_ = loop_fact(step, "weights_put_back").has_value();
             const std::optional<LoopFact> since = loop_fact(step, "weights_put_back_since");
             put_back_since_ = since ? std::optional(since->value) : std::nullopt;
+            is_copy_evaluated_ = loop_fact(step, "copy_evaluated").has_value();
             if (loop_fact(step, "trainings")) is_of_training_.clear();
             neighbours_.observe(step);
             on_train(step);
@@ -102,7 +106,7 @@ class Overfit final : public Rule {
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
         if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
-        if (!is_put_back_) return;
+        if (!is_put_back_ && !is_copy_evaluated_) return;
         const Result* left_with = put_back();
         if (firing_ && left_with != nullptr && has_given_back(left_with->loss)) fire(sink, left_with);
         else take_back(sink);
@@ -414,10 +418,12 @@ class Overfit final : public Rule {
         model::Finding note;
         note.key = kKey;
         note.message = base::format(
-            "The evaluation loss rose from its best after step {} ({}), and after the last step other "
-            "weights "
-            "were loaded than those that it had left: the model is not left with the weights that overfit.",
-            best_.step, human_number(best_.loss));
+            "The evaluation loss rose from its best after step {} ({}), and {}.", best_.step,
+            human_number(best_.loss),
+            is_put_back_ ? "after the last step other weights were loaded than those that it had left: the "
+                           "model is not left with the weights that overfit"
+                         : "after the last step another model was evaluated: there is a copy of it with "
+                           "other weights, which no optimizer trained");
         note.fix = "Nothing, if these are the weights of the best evaluation.";
         sink.take_back(std::move(note));
     }
@@ -446,6 +452,7 @@ class Overfit final : public Rule {
     std::vector<bool> is_of_training_;      // by the place of a batch in an evaluation
     bool are_others_ = false;               // than in the evaluation before
     bool is_parted_ = false;                // the last evaluation was of both
+    bool is_copy_evaluated_ = false;        // of the model, with other weights than the last ones
     bool is_put_back_ = false;              // other weights were loaded after the last step
     std::optional<double> put_back_since_;  // steps before it, when those were taken
     std::vector<Result> known_;             // all of the same batches

@@ -43,12 +43,10 @@ const model::RuleInfo kStoppedTooEarly = {
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
         "better: each was better than the one before, although as many as the patience were counted as no "
         "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
-        "than a quarter of the first loss left, 30 % with less than a tenth, also of the last three where "
-        "the patience is one or two, 20 % of these where less than a quarter of the rounds was made; 2 % "
-        "while "
-        "the learning rate "
-        "rises to its height), but by "
-        "less "
+        "than a quarter of the first loss left, 30 % with less than a tenth, 2 % while the learning rate "
+        "rises to its height), or, with a patience of one or two, a min_delta that is known and more than a "
+        "tenth of the first loss left, the last three by more than 30 % (20 % where less than a quarter of "
+        "the rounds was made) and the last one by more than 4 %, but by less "
         "than the early stopping's min_delta; or as many "
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
         "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
@@ -65,7 +63,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "stopping: lower is better for a loss, the best value begins at infinity, each better value sets the "
         "count back to 0, and the least gain that counts (min_delta) is small beside what an epoch gains.",
     .healthy =
-        "A short trial; a training whose evaluation loss rises already; a schedule that has reached its "
+        "A short trial, of fewer than 40 steps; a training whose evaluation loss rises already; a schedule "
+        "that has reached its "
         "end; an early stopping whose best evaluation is as long ago as its patience; a loop that is left "
         "when "
         "a target is reached or the time is up.",
@@ -137,6 +136,7 @@ class StoppedTooEarly final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         rates_.observe(step);
         left_.observe(step);
+        if (loop_fact(step, "trainings")) has_several_ = true;
         if (loss_.observe(step)) last_ = step.step();
     }
     void on_end(FindingSink& sink) override {
@@ -241,7 +241,8 @@ class StoppedTooEarly final : public Rule {
                                                                               : 0.15;
         // Over one or two evaluations nothing shows yet of a fall that goes on.
         const double hasty = 4 * left_.done() < left_.planned() ? kMuchWhileHasty : kMuchWhileWaiting;
-        const bool is_hasty = patience < kEvaluations && values.size() > kEvaluations &&
+        const bool is_hasty = patience < kEvaluations && left_.gain() > 0 && step > kStillFalls &&
+                              values.size() > kEvaluations &&
                               1 - last / values[values.size() - 1 - kEvaluations] > hasty;
         const bool is_much =
             (left > 0.1 && (fall > least || is_hasty)) || (left > kLittleLeft && fall > kMuchWhileWaiting);
@@ -387,7 +388,7 @@ class StoppedTooEarly final : public Rule {
     }
     // Few of these were over after so few steps, when the last of few epochs brought still more.
     [[nodiscard]] bool is_brief_and_steep() const {
-        return loss_.count() <= kBriefSteps && evaluation_.in_a_row() + 1 >= kEvaluations &&
+        return !has_several_ && loss_.count() <= kBriefSteps && evaluation_.in_a_row() + 1 >= kEvaluations &&
                evaluation_.count() <= kBriefEvaluations &&
                evaluation_.last() < (1 - fall_ - kBriefFall) * evaluation_.before() &&
                evaluation_.last() > kBriefLeft * loss_.start();
@@ -422,6 +423,7 @@ class StoppedTooEarly final : public Rule {
     static constexpr double kBriefFall = 0.1, kBriefLeft = 0.15;
     // Of the first loss what is little, and a fall that is worth waiting for all the same.
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
+    static constexpr double kStillFalls = 0.04;     // over one evaluation
     static constexpr double kMuchWhileHasty = 0.2;  // with less than a quarter of what was planned
     static constexpr double kMostGained = 10;       // of what the last evaluations gained: a least gain
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
@@ -433,6 +435,7 @@ class StoppedTooEarly final : public Rule {
     double fall_;
     EvaluationLoss evaluation_;
     LoopLeft left_;
+    bool has_several_ = false;  // trainings, of which `evaluation_` has all
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
