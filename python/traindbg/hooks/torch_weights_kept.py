@@ -137,7 +137,10 @@ def _is_a_copy(thing: torch.nn.Module, model: torch.nn.Module) -> bool:
     def form(module: torch.nn.Module) -> list[tuple[str, torch.Size, bool]]:
         return [(name, p.shape, p.requires_grad) for name, p in module.named_parameters()]
 
-    return form(thing) == form(model)
+    try:
+        return form(thing) == form(model)
+    except Exception:  # half made: its __init__ raised, or a parameter has no shape yet
+        return False
 
 
 def _are_akin(one: torch.Tensor, other: torch.Tensor) -> bool:
