@@ -146,11 +146,19 @@ def test_overfitting_is_a_note_where_the_best_weights_are_put_back(
     assert "other weights were loaded" in overfit["message"]
 
 
-@pytest.mark.parametrize("again", ["", "; evaluate()"])
+@pytest.mark.parametrize(
+    ("watch", "again"),
+    [
+        ("", ""),
+        ("", "; evaluate()"),
+        ("import traindbg; watcher = traindbg.watch(model)", "; watcher.detach()"),
+    ],
+)
 def test_overfitting_is_a_note_where_a_copy_of_the_best_model_is_evaluated(
-    verdict: Verdict, again: str
+    verdict: Verdict, watch: str, again: str
 ) -> None:
-    told = verdict("kept = copy.deepcopy(model)", f"last, model = model, kept; evaluate(){again}")
+    end = f"last, model = model, kept; evaluate(){again}"
+    told = verdict("kept = copy.deepcopy(model)", end, watch)
     (overfit,) = found(told, "overfit")
     assert (overfit["severity"], overfit["state"]) == ("info", "resolved")
     assert "another model was evaluated" in overfit["message"]
