@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 
 forgotten = "forgotten" in sys.argv
+measure = sys.argv[2] if len(sys.argv) > 2 else "loss"
 digits = load_digits()
 x = torch.tensor(digits.data, dtype=torch.float32)
 x, y = (x - x.mean()) / x.std(), torch.tensor(digits.target)
@@ -47,10 +48,17 @@ class Trainer:
         if not forgotten:
             self.head.eval()
         with torch.no_grad():
-            loss = F.cross_entropy(self.scores(slice(1500, None)), y[1500:])
+            if measure == "loss":
+                value = F.cross_entropy(self.scores(slice(1500, None)), y[1500:])
+            elif measure == "accuracy":
+                value = (self.scores(slice(1500, None)).argmax(1) == y[1500:]).float().mean()
+            else:  # the mean of several passes with dropout
+                codes = torch.tanh(self.others[0](self.encoder(x[1500:])))
+                scores = sum(self.head(codes) for _ in range(5))
+                value = (scores.argmax(1) == y[1500:]).float().mean()
         self.encoder.train()
         self.head.train()
-        return loss.item()
+        return value.item()
 
 
 trainer = Trainer()
@@ -113,15 +121,27 @@ def test_it_is_the_same_training(everything: Outcome, tmp_path: Path, forked: Se
     assert forked.plain(script_in(tmp_path)).stdout == everything.stdout
 
 
-def test_a_head_that_is_evaluated_as_it_is_trained_is_found(tmp_path: Path, forked: Server) -> None:
-    outcome = forked.run(tmp_path / "runs", script_in(tmp_path), "forgotten")
+@pytest.mark.parametrize(
+    ("how", "measure", "is_told"),
+    [
+        ("forgotten", "loss", True),
+        ("forgotten", "accuracy", True),
+        ("set", "accuracy", False),
+        ("forgotten", "several", False),
+    ],
+)
+def test_a_head_that_is_evaluated_as_it_is_trained_is_found(
+    tmp_path: Path, forked: Server, how: str, measure: str, is_told: bool
+) -> None:
+    outcome = forked.run(tmp_path / "runs", script_in(tmp_path), how, measure)
     assert outcome.code == 0, outcome.stderr
-    (finding,) = (
-        each
+    found = [
+        each["layer"]
         for each in outcome.verdict["findings"]
         if each["rule"] == "train_mode_in_validation" and each["severity"] != "info"
-    )
-    assert finding["layer"].startswith("head.")
+    ]
+    assert len(found) == is_told
+    assert all(layer.startswith("head.") for layer in found)
 
 
 # Where the parts lie is what a program may do in many ways.

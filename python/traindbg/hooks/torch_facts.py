@@ -35,7 +35,7 @@ from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_margins import are_changed_by_data
 from traindbg.hooks.torch_mixing import MixingObserver
-from traindbg.hooks.torch_modes import modes
+from traindbg.hooks.torch_modes import Forgotten, modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_own_statistics import OwnStatistics
@@ -118,7 +118,7 @@ class Facts:
         self._calls_at_loss: dict[str, int | None] = {}  # of watched models, by the loss function
         self._evaluated_another = -1  # steps made when something else was evaluated
         self._dropped = 0.0  # by a function, the largest share of values
-        self.is_forgotten = False  # the model, by an evaluation that set others to its mode
+        self.forgotten = Forgotten(watched)
         self._rows = Rows()
         loader_labels.are_trained = self._rows.are_trained
         self._own_statistics = OwnStatistics(self._rows)
@@ -148,7 +148,7 @@ class Facts:
         self.hazards.forget()
         self.mixing.forget()
         modes.clear()
-        self.is_forgotten = False
+        self.forgotten.forget()
         self._dropped = 0.0
 
     def clear(self) -> None:
@@ -246,10 +246,14 @@ class Facts:
             models = [watcher.model for watcher in self._watched.watchers]
             trained = [model for model in models if model is not None and model.training]
             is_evaluation = not trained
-            if trained and not self.is_forgotten and not torch.is_grad_enabled():
-                self.is_forgotten = modes.others_evaluate(trained[0], self._hot.steps)
+            self.forgotten.model_called(trained[0] if trained else None, self._hot.steps)
             self._rows.given(tensor, is_evaluation, self._hot.steps)
             guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
+
+    def companion_called(self, model: torch.nn.Module) -> None:
+        """In an evaluation."""
+        if self.are_followed:
+            self.forgotten.part_called(model, self._hot.steps)
 
     # Losses and backward passes.
 
@@ -402,8 +406,10 @@ class Facts:
 
     def tell_forgotten(self) -> None:
         """The model was called in training mode in an evaluation, which others were set to."""
-        self.is_forgotten = False
-        if self.loop.modes.tell_in_training():
+        acting = self.forgotten.taken()
+        if acting is not None:
+            where = f"modules_called_in_train/{acting.place}"
+            self._tensors.tell(where, float(acting.modules), always=True)
             self._tensors.tell("others_in_eval", 1.0, always=True)
 
     def _calls(self) -> int | None:

@@ -305,6 +305,8 @@ class CompanionSink(ForwardSink):
             self._passes[id(root)] = under_way
         if mode == 0:
             return NOTHING
+        if mode == _EVAL:
+            guarded("modes", self._facts.companion_called, root)
         self.now = mode
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
         return NOTHING if due & FORWARD_ROLES == _INPUT else EVERYTHING

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_module_modes import acting_in_training
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from traindbg.hooks.torch_module_modes import Acting
+    from traindbg.hooks.torch_watched import WatchedModels
 
 _MOST_MODULES = 64
 # Dynamo knows the function by any name.
@@ -62,6 +66,60 @@ class Modes:
 
 
 modes = Modes()
+
+
+class Forgotten:
+    """A module that evaluations call in training mode, though they set others to their own mode.
+
+    One per recording. It is the model, or a companion of it.
+    """
+
+    def __init__(self, watched: WatchedModels) -> None:
+        self._watched = watched
+        self._acting: Acting | None = None  # what of it acts as in training
+        self._looked_at: dict[int, int] = {}  # by ids of models: after so many steps
+        self._parts: set[int] = set()  # ids of companions called since the model was
+        self._are_sampled = False  # they are called several times in between, which is meant
+
+    def forget(self) -> None:
+        """Another training begins."""
+        self._acting = None
+        self._looked_at.clear()
+        self._parts.clear()
+        self._are_sampled = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there was one since the last step."""
+        return self._acting is not None
+
+    def taken(self) -> Acting | None:
+        """Its modules that act as in training; from now on there was none."""
+        acting, self._acting = self._acting, None
+        return acting
+
+    def model_called(self, training: torch.nn.Module | None, steps: int) -> None:
+        """The model, in an evaluation after so many steps; `training`: it, in training mode."""
+        self._parts.clear()
+        if training is not None:
+            self._look_at(training, steps)
+
+    def part_called(self, companion: torch.nn.Module, steps: int) -> None:
+        """A companion of it."""
+        if id(companion) in self._parts:
+            self._are_sampled = True
+            self._acting = None
+        self._parts.add(id(companion))
+        if companion.training and not self._are_sampled:
+            self._look_at(companion, steps)
+
+    def _look_at(self, model: torch.nn.Module, steps: int) -> None:
+        if torch.is_grad_enabled() or self._acting is not None:
+            return
+        if self._looked_at.get(id(model)) != steps:
+            self._looked_at[id(model)] = steps
+            if modes.others_evaluate(model, steps):
+                self._acting = acting_in_training(model, self._watched.prefix_of(model))
 
 
 def listening_eval(

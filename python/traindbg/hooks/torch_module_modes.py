@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import nn
@@ -39,6 +39,21 @@ def _left_out(module: nn.Module) -> float:
         return float(module.p)
     has_own = isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention))
     return float(module.dropout) if has_own else 0.0
+
+
+class Acting(NamedTuple):
+    """Modules that act as in training."""
+
+    modules: int
+    place: str  # the first one
+
+
+def acting_in_training(model: nn.Module, prefix: str) -> Acting | None:
+    """Those of a model in training mode, if any."""
+    if not model.training:
+        return None
+    on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
+    return Acting(len(on), prefix + on[0]) if on else None
 
 
 def _is_fresh_norm(module: nn.Module) -> bool:
@@ -193,10 +208,8 @@ class Modes:
         False, and nothing is told, where none does.
         """
         for model, prefix in self._models.models():
-            if not model.training:
-                continue
-            on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
-            if on:
-                self._teller.fact("modules_called_in_train", len(on), prefix + on[0])
+            on = acting_in_training(model, prefix)
+            if on is not None:
+                self._teller.fact("modules_called_in_train", on.modules, on.place)
                 return True
         return False

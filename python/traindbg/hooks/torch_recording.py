@@ -492,7 +492,7 @@ class Recording:
                 guarded("loop", self._facts.clips.will_step, optimizer)
         if self.drivers.driver is not None and self.drivers.driver() is optimizer:
             self.drivers.check_settings(optimizer)
-            if self._facts.is_forgotten:
+            if self._facts.forgotten.is_any:
                 guarded("modes", self._facts.tell_forgotten)
             if self.hot.due & _LOOP:
                 self._facts.will_step(optimizer)

@@ -24,7 +24,7 @@ const model::RuleInfo kTrainModeInValidation = {
         "evaluation in a row, at a single one of five times as many batches, or at the end of the run. So it "
         "does for a copy of the model that is evaluated instead (an average of its weights, say): of its "
         "class, with parameters of the same names and shapes, which were never given gradients. Or, of a "
-        "network in several modules, in two evaluations it is called without gradients in training mode "
+        "network in several modules, in two evaluations one is called without gradients in training mode "
         "while "
         "another module, which goes from mode to mode, is in evaluation mode. Or, in two evaluations, or the "
         "only one, all modules are in evaluation mode, and code of the model drops values by a function that "
@@ -41,7 +41,9 @@ const model::RuleInfo kTrainModeInValidation = {
         "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
         "on to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a "
         "model "
-        "that is given the same input several times in an evaluation. Recomputing batch norm's statistics: "
+        "that is given the same input several times in an evaluation, and a part that is called several "
+        "times for "
+        "one call of the others. Recomputing batch norm's statistics: "
         "no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
@@ -72,6 +74,7 @@ class TrainModeInValidation final : public Rule {
                 last_unscored_ = step.step();
             }
             train_step_ = step.step();
+            has_loss_ = own_.length > 0 || own_.proper;
             if (own_.length > 0) end_evaluation(own_, sink);
             if (copy_.length > 0) end_evaluation(copy_, sink);
             on_unscored(step, sink);
@@ -142,10 +145,11 @@ class TrainModeInValidation final : public Rule {
             place_ = modules->place;
             tensor_ = modules->tensor;
         }
-        // Of every such evaluation it is told that there are modules, but which ones at some steps only.
+        // Older recordings tell of every such evaluation that there are modules, but which ones at some steps
+        // only.
         if (modules_ > 0 && number("others_in_eval") > 0) {
             ++judged_;
-            if (++forgotten_ >= 2) fire_forgotten(sink);
+            if (!has_loss_ && ++forgotten_ >= 2) fire_forgotten(sink);
             return;
         }
         if (rows <= 0 || !modules) return;
@@ -265,7 +269,8 @@ class TrainModeInValidation final : public Rule {
     std::uint64_t batches_;
     std::uint64_t judged_ = 0;
     Scored own_, copy_;                     // of the model, and of copies that nobody watches
-    int forgotten_ = 0;                     // evaluations that others were set to
+    bool has_loss_ = false;                 // the evaluation before this step
+    int forgotten_ = 0;                     // without a loss, which others were set to
     std::uint64_t unsaid_ = 0;              // evaluations in which a function dropped values
     std::uint64_t heard_ = 0;               // those that were listened to
     bool is_sampled_ = false;               // the same input several times: it is meant
