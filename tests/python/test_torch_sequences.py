@@ -684,6 +684,36 @@ def test_what_weights_are_multiplied_with_is_left_as_it_is():
         assert ("padding_seen_instead", 1.0, "") in looks.facts()
 
 
+MORE = padded(words(1))[:, :-1]  # of which none is like another input's
+
+
+@pytest.mark.parametrize(
+    ("hidden", "inputs", "is_alone", "expected"),
+    [
+        (lambda own, other: own, [], True, {0.0}),
+        (lambda own, other: other, [], True, {1.0}),
+        (lambda own, other: other.flip(1), [], True, {0.0}),  # at the other end
+        (lambda own, other: own & other, [], True, {0.0}),  # shows more than there is, nowhere less
+        # Of a memory that is attended to.
+        (lambda own, other: other, [padded(words()).roll(-2, 0)[:, :-1]], True, {0.0}),
+        (lambda own, other: other, [MORE, MORE, MORE, MORE], True, set()),
+        (lambda own, other: other, [], False, set()),
+    ],
+    ids=["own", "other", "end", "less", "memory", "many inputs", "companion"],
+)
+def test_the_mask_of_other_rows(hidden, inputs, is_alone, expected):
+    ids = padded(words())[:, :-1]
+    looks = SequenceObserver()
+    looks.begin(True, nn.Linear(1, 1), is_alone)
+    for tensor in (ids, *inputs):
+        looks.input_given(tensor)
+    mask = hidden(ids == 0, (ids == 0).roll(-2, 0))
+    h = torch.randn(len(ids), 1, LENGTH, 4)
+    looks.called("", F.scaled_dot_product_attention, (h, h, h, ~mask[:, None, None]), {}, h)
+    told = {value for name, value, _ in looks.facts() if name == "padding_of_other_rows"}
+    assert told == expected
+
+
 def held_by(looks: SequenceObserver) -> int:
     """Bytes of tensors, each memory once."""
     sizes, todo = {}, [vars(looks)]

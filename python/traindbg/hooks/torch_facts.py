@@ -167,7 +167,8 @@ class Facts:
 
     def forward_begins(self, model: torch.nn.Module) -> None:
         """A forward pass of the training is looked at from now on: `model` is called."""
-        self.sequences.begin(bool(self._hot.due & _LOOP), model)
+        is_alone = len(self._watched.watchers) == 1 and not self._watched.companions
+        self.sequences.begin(bool(self._hot.due & _LOOP), model, is_alone)
         self.hazards.begin(bool(self._hot.due & _LOOP))
         self.mixing.begin(bool(self._hot.due & _LOOP))
         self.probes.forward_begins(model)

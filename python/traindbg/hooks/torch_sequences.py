@@ -34,7 +34,10 @@ _MOST_VALUES = 1 << 16  # of an input that are copied
 _MOST_CELLS = 1 << 22  # of a mask that are looked at
 _MOST_CALLS = 64  # in a step
 _MOST_KEPT = 1 << 23  # cells of masks that are kept until the step ends
-_MOST_ROWS = 16  # of a batch whose masks are looked at
+_MOST_ROWS = 16  # of a batch whose masks are looked at; of small masks more
+_MOST_SMALL_ROWS = 64
+_FEW_CELLS = 1 << 16  # of such rows together
+_FEWEST_ROWS = 2  # that show more, and so many that show less, than they should
 _FEWEST = 16  # values that are compared, positions that are looked at
 _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
@@ -284,11 +287,16 @@ def compares_positions(scores: Any) -> bool:
     return False
 
 
+def _most_rows(cells: int) -> int:
+    """How many rows are looked at, of masks of so many cells each."""
+    small = min(_MOST_SMALL_ROWS, _FEW_CELLS // max(cells, 1))
+    return min(max(_MOST_ROWS, small), _MOST_CELLS // max(cells, 1))
+
+
 def _rows_of(weights: torch.Tensor) -> int:
     """How many of the first rows are looked at, of weights as `_of_softmax` takes them."""
     cells = weights.shape[-1] * (weights.shape[-2] if weights.dim() > 2 else 1)
-    rows: int = min(len(weights), _MOST_ROWS, _MOST_CELLS // max(cells, 1))
-    return rows
+    return min(len(weights), _most_rows(cells))
 
 
 def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
@@ -343,7 +351,7 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Fl
     batch = query.shape[1] if query.dim() == 3 else 1
     if not 0 < queries * keys <= _MOST_CELLS:
         return None, []
-    rows = max(1, min(batch, _MOST_ROWS, _MOST_CELLS // (queries * keys)))
+    rows = max(1, min(batch, _most_rows(queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
     if mask is not None:
@@ -385,7 +393,7 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
     queries, keys = query.shape[-2], key.shape[-2]
     if not 0 < queries * keys <= _MOST_CELLS or query.dim() < 3:
         return None, []
-    rows = max(1, min(query.shape[0], _MOST_ROWS, _MOST_CELLS // (queries * keys)))
+    rows = max(1, min(query.shape[0], _most_rows(queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     if is_causal:
         return shown.tril(), []
@@ -455,12 +463,30 @@ def _without_token(shown: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return shown[:, :, 1:], shown[:, :, :-1]
 
 
-def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float] | None:
-    """How far, from 0 to 1, the padding is seen and all else is hidden; and whether it is mirrored.
+class _Wrong(NamedTuple):
+    """How a mask differs from the padding of an input."""
 
-    Mirrored, 1 or 0: in every row as many positions are hidden as it has padding, at its other end.
-    None: nothing to tell it by.
-    """
+    inverted: float  # from 0 to 1: the padding is seen and all else is hidden
+    mirrored: float  # 1 or 0: in every row so many are hidden as it has padding, at its other end
+    # 1 or 0: in every row some are hidden at the end where its padding is, in some of them more and
+    # in some fewer than it has; -1: as many in every row, as it should be
+    of_others: float
+
+
+def _is_of_others(hidden: torch.Tensor, padding: torch.Tensor) -> float:
+    if not bool(padding[:, -1].all()):
+        hidden, padding = hidden.flip(1), padding.flip(1)
+    if torch.equal(hidden, padding):
+        return -1
+    behind = hidden.flip(1).long().cumprod(1).flip(1).bool()
+    more = hidden.sum(1) - padding.sum(1)
+    both = min(int((more > 0).sum()), int((more < 0).sum()))
+    is_it = torch.equal(behind, hidden) and both >= _FEWEST_ROWS
+    return float(is_it and 2 * int((more != 0).sum()) >= len(more))
+
+
+def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> _Wrong | None:
+    """Of what a mask shows. None: nothing to tell it by."""
     rows = min(len(shown), len(padding))
     if len(shown) == 1:
         shown = shown.expand(len(padding[:_MOST_ROWS]), -1, -1)
@@ -478,7 +504,7 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float
     inverted = float(torch.minimum(padding_seen, words_hidden))
     # Of rows that are half padding, one is the other.
     is_mirrored = inverted < 0.9 and len(padding) > 1 and torch.equal(~seen, padding.flip(1))
-    return inverted, float(is_mirrored)
+    return _Wrong(inverted, float(is_mirrored), _is_of_others(~seen, padding))
 
 
 def _may_be_next(given: _Input, count: int) -> bool:
@@ -551,7 +577,9 @@ class _Seen:
         added: Sequence[tuple[str, list[Flag]]],
         repeated: Sequence[tuple[str, Flag]],
         targets: Sequence[_Target],
+        is_all: bool,
     ) -> None:
+        self._is_all = is_all  # no other inputs were given, to no other model
         self._inputs, self._calls, self._masks = inputs, calls, masks
         self._added, self._repeated, self._targets = added, repeated, targets
 
@@ -589,6 +617,7 @@ class _Seen:
             [(place, [of(flag) for flag in flags]) for place, flags in self._added],
             [(place, of(flag)) for place, flag in self._repeated],
             [target._replace(values=of(target.values)) for target in self._targets],
+            self._is_all,
         )
 
     def facts(self, values: Sequence[torch.Tensor]) -> list[tuple[str, float, str]]:
@@ -615,12 +644,13 @@ class _Seen:
             for other in others
         )
 
-    def _compare_with_padding(self) -> tuple[tuple[float, float], str] | None:
-        """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
-        worst: tuple[tuple[float, float], str] | None = None
+    def _compare_with_padding(self) -> tuple[_Wrong, str] | None:
+        """How wrong the worst mask is, and its place. None: no padding."""
+        worst: tuple[_Wrong, str] | None = None
         paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
         for place, shown in self._masks:
             keys = shown.shape[2]
+            all_wrong: list[_Wrong] = []
             for number, given in enumerate(self._inputs):
                 x = given.values
                 is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
@@ -634,16 +664,24 @@ class _Seen:
                     continue
                 for cut in _without_token(shown) if has_token else (shown,):
                     wrong = _how_wrong(cut, padding)
-                    if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
-                        worst = wrong, place
+                    if wrong is not None:
+                        all_wrong.append(wrong)
+            # What is as the padding of one of several inputs is that one's.
+            is_right = any(wrong.of_others < 0 for wrong in all_wrong)
+            for wrong in all_wrong:
+                known = wrong._replace(of_others=0) if is_right else wrong
+                if worst is None or max(known) > max(worst[0]):
+                    worst = known, place
         return worst
 
     def _of_padding(self) -> Iterator[tuple[str, float, str]]:
         worst = self._compare_with_padding()
         if worst is not None:
-            (inverted, mirrored), place = worst
-            yield "padding_seen_instead", inverted, place
-            yield "padding_mirrored", mirrored, place
+            wrong, place = worst
+            yield "padding_seen_instead", wrong.inverted, place
+            yield "padding_mirrored", wrong.mirrored, place
+            if self._is_all:
+                yield "padding_of_other_rows", wrong.of_others, place
         added = {place: None for place, flags in self._added if any(map(bool, flags))}
         if self._masks or added:
             yield "masks_added", len(added), next(iter(added), "")
@@ -709,9 +747,12 @@ class SequenceObserver:
         self._padded: dict[int, _Padded] = {}  # the same
         self._targets: list[_Target] = []
         self._models: set[int] = set()  # that were called, by their ids
+        self._is_all = True
 
-    def begin(self, is_due: bool, model: torch.nn.Module) -> None:
+    def begin(self, is_due: bool, model: torch.nn.Module, is_alone: bool = True) -> None:
         """A forward pass of the training begins: `model` is called.
+
+        `is_alone`: no other module is trained beside it.
 
         One of several models adds to what the others of the step have shown; of one that is called
         again only the last pass counts.
@@ -719,12 +760,16 @@ class SequenceObserver:
         if not is_due or id(model) in self._models:
             self.clear()
         if is_due:
+            self._is_all = is_alone and not self._models
             self._models.add(id(model))
         self.is_open = is_due and self._looks < _MOST_LOOKS
 
     def input_given(self, tensor: torch.Tensor) -> None:
         """One of the model's inputs, in their order."""
-        if not self.is_open or len(self._inputs) >= _MOST_INPUTS:
+        if not self.is_open:
+            return
+        if len(self._inputs) >= _MOST_INPUTS:
+            self._is_all = False
             return
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
             return
@@ -959,7 +1004,13 @@ class SequenceObserver:
 
     def _seen(self) -> _Seen:
         return _Seen(
-            self._inputs, self._calls, self._masks, self._added, self._repeated, self._targets
+            self._inputs,
+            self._calls,
+            self._masks,
+            self._added,
+            self._repeated,
+            self._targets,
+            self._is_all,
         )
 
     def facts(self) -> list[tuple[str, float, str]]:

@@ -20,7 +20,11 @@ const model::RuleInfo kAttentionMaskWrong = {
         "that are no padding, and 90 % of all else is hidden from them (error). Padding is one number that "
         "stands only at the ends, or only at the beginnings, of rows of different lengths. Or in each row as "
         "many "
-        "positions are hidden as it has padding, at its other end (error). Or a mask holds "
+        "positions are hidden as it has padding, at its other end (error). Or in each row positions are "
+        "hidden at "
+        "the end where its padding is, but more than that in two rows and fewer in two others, and another "
+        "number in "
+        "half of them, while the mask is that of no other input (error). Or a mask holds "
         "the "
         "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
         "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
@@ -42,7 +46,9 @@ const model::RuleInfo kAttentionMaskWrong = {
         "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
         "that "
         "is learned and added to the scores; rows without padding.",
-    .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
+    .cost =
+        "In at most six steps: a look at the masks of the first 16 rows of a batch, or up to 64 of small "
+        "masks.",
     .original = "",
     .source =
         "PyTorch documentation of MultiheadAttention and scaled_dot_product_attention, whose masks mean "
@@ -56,6 +62,7 @@ class AttentionMaskWrong final : public Rule {
     explicit AttentionMaskWrong(const Parameters& parameters)
         : inverted_(parameters.at("looks")),
           mirrored_(parameters.at("looks")),
+          of_others_(parameters.at("looks")),
           added_(parameters.at("looks")),
           repeated_(parameters.at("looks")),
           turned_(parameters.at("looks")) {}
@@ -69,6 +76,10 @@ class AttentionMaskWrong final : public Rule {
         if (const auto mirrored = loop_fact(step, "padding_mirrored")) {
             mirrored_.add(step, mirrored->value > 0);
             if (mirrored_.is_enough()) fire_mirrored(*mirrored, sink);
+        }
+        if (const auto others = loop_fact(step, "padding_of_other_rows")) {
+            of_others_.add(step, others->value > 0);
+            if (of_others_.is_enough()) fire_of_others(*others, sink);
         }
         if (const auto added = loop_fact(step, "masks_added")) {
             added_.add(step, added->value > 0);
@@ -120,6 +131,20 @@ class AttentionMaskWrong final : public Rule {
         finding.evidence.push_back({"masks at the other end", fact.value, "expected", 0});
         sink.fire(std::move(finding));
     }
+    void fire_of_others(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("rows", model::Severity::kError, of_others_, fact);
+        finding.message = base::format(
+            "The mask of {} is not that of the rows that it is given with: it hides the ends of rows, but of "
+            "some "
+            "it hides more than their padding and of others less, as if rows and lengths came in another "
+            "order.",
+            place_of(fact));
+        finding.fix =
+            "Keep rows, lengths and labels in one order: where one is sorted, index the others by the same "
+            "order; or make the mask of the ids, ids == pad.";
+        finding.evidence.push_back({"masks of other rows", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
     void fire_added(const LoopFact& fact, FindingSink& sink) const {
         model::Finding finding = loop_finding("added", model::Severity::kWarning, added_, fact);
         finding.message = base::format(
@@ -160,7 +185,7 @@ class AttentionMaskWrong final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    InARow inverted_, mirrored_, added_, repeated_, turned_;
+    InARow inverted_, mirrored_, of_others_, added_, repeated_, turned_;
 };
 
 std::vector<model::Requirement> attention_mask_wrong_needs(const Parameters&) {

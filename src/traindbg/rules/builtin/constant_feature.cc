@@ -1,6 +1,7 @@
 // Columns of a table that say nothing: one value in all rows.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,7 +26,12 @@ const model::RuleInfo kConstantFeature = {
         "columns "
         "are filled: at least half of the others are never 0. Where that is so but for columns that go from "
         "0 to 1, such as those of one-hot codes, columns of zeros do not count, and two "
-        "filled ones, one for each four of those, are asked for. A note (info), as it may be meant; a "
+        "filled ones, one for each four of those, are asked for. Where there are only such columns beside a "
+        "filled one, "
+        "four columns with one value count, or two of other values than 0 and 1, where the squares of two "
+        "add up to 1: "
+        "sines and cosines of an angle that is always the same, or categories that always are. A note "
+        "(info), as it may be meant; a "
         "warning "
         "once `sure` rows have the one value, in a table of at most 40 features that is compared with "
         "targets "
@@ -113,6 +119,30 @@ class ConstantFeature final : public Rule {
         return count >= 3;
     }
 
+    // Columns with one value that say one thing together: sine and cosine of an angle, or the flags of a
+    // category. A bias and a category that never is look like one such pair, but not like two.
+    static std::vector<std::size_t> codes_of(const Table& table) {
+        std::vector<std::size_t> constant, codes;
+        for (std::size_t i = 0; i < table.low.size(); ++i)
+            if (table.low[i] == table.high[i] && (table.low[i] != 0 || table.has_zero[i]))
+                constant.push_back(i);
+        std::size_t filled = 0;
+        bool is_angle = false;
+        for (const std::size_t i : constant) {
+            const double one = table.low[i];
+            const bool is_code = std::any_of(constant.begin(), constant.end(), [&](std::size_t other) {
+                const double two = table.low[other];
+                return other != i && std::abs(one * one + two * two - 1) < 1e-5;
+            });
+            if (!is_code) continue;
+            codes.push_back(i);
+            filled += one != 0 ? 1 : 0;
+            is_angle = is_angle || (one != 0 && one != 1);
+        }
+        if (filled < 2 && !is_angle) codes.clear();
+        return codes;
+    }
+
     void judge(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
         if (table.rows < rows_) return;
         std::vector<std::size_t> constant;
@@ -136,7 +166,10 @@ class ConstantFeature final : public Rule {
             2 * filled < others && filled >= 2 && 4 * filled >= flags && 2 * filled >= others - flags;
         if (is_filled_but_for_flags)
             std::erase_if(constant, [&](std::size_t i) { return table.low[i] == 0; });
-        if (constant.empty() || others == 0 || (2 * filled < others && !is_filled_but_for_flags)) {
+        const bool is_of_flags = filled >= 1 && filled + flags == others;
+        if (2 * filled < others && !is_filled_but_for_flags)
+            constant = is_of_flags ? codes_of(table) : std::vector<std::size_t>{};
+        if (constant.empty() || others == 0) {
             if (std::exchange(table.is_told, false)) sink.clear(info.name);
             return;
         }
