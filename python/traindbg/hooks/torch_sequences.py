@@ -677,11 +677,11 @@ class _Seen:
     def _of_padding(self) -> Iterator[tuple[str, float, str]]:
         worst = self._compare_with_padding()
         if worst is not None:
-            wrong, place = worst
-            yield "padding_seen_instead", wrong.inverted, place
-            yield "padding_mirrored", wrong.mirrored, place
+            found, place = worst
+            yield "padding_seen_instead", found.inverted, place
+            yield "padding_mirrored", found.mirrored, place
             if self._is_all:
-                yield "padding_of_other_rows", wrong.of_others, place
+                yield "padding_of_other_rows", found.of_others, place
         added = {place: None for place, flags in self._added if any(map(bool, flags))}
         if self._masks or added:
             yield "masks_added", len(added), next(iter(added), "")
