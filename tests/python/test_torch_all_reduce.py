@@ -52,7 +52,7 @@ WAYS = {
 }
 
 
-def train(run_dir, average, after=None):
+def train(run_dir, average, after=None, told=FACT):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -67,7 +67,7 @@ def train(run_dir, average, after=None):
             if after is not None:
                 after(model)
     run = td.Run(run_dir)
-    return set(run.scalars(FACT).values.tolist()) if FACT in run.names() else None
+    return set(run.scalars(told).values.tolist()) if told in run.names() else None
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -82,6 +82,21 @@ def test_weights_may_be_averaged_after_the_step(run_dir, group):
         dist.all_reduce(whole)
 
     assert train(run_dir, lambda model: None, after=average) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (lambda model: None, lambda model: each(model, copied=False), {1}),
+        (lambda model: each(model, copied=False), lambda model: each(model, copied=False), None),
+        (lambda model: None, lambda model: each(model, copied=True), None),
+        (lambda model: None, lambda model: dist.all_reduce(model[0].weight.grad), None),
+        (lambda model: None, lambda model: None, None),
+    ],
+    ids=["too late", "again", "copies", "one of them", "never"],
+)
+def test_gradients_that_are_reduced_after_the_step(run_dir, group, before, after, expected):
+    assert train(run_dir, before, after, told="loop/reduced_after_step") == expected
 
 
 def test_sparse_gradients_are_let_pass(run_dir, group):

@@ -455,15 +455,22 @@ class Facts:
 
     def reduced(self, tensor: Any) -> None:
         """`all_reduce` is about to be called on it."""
-        if self._hot.due & _LOOP and not self._hot.first_backward:
-            models = self._watched.models()
-            self.reductions.reduced(tensor, lambda: (p for m, _ in models for p in m.parameters()))
+        if not self._hot.due & _LOOP:
+            return
+        models = self._watched.models()
+        hears = self.reductions
+        is_after = self._hot.first_backward  # of the next step
+        (hears.reduced_after if is_after else hears.reduced)(
+            tensor, lambda: (p for m, _ in models for p in m.parameters())
+        )
 
     def _tell_reduced(self, optimizer: torch.optim.Optimizer) -> None:
-        """Whether the mean of the gradients over all processes was thrown away."""
-        is_in_vain = self.reductions.told(optimizer)
+        """Whether the mean of the gradients over all processes is thrown away, or was."""
+        is_in_vain, are_late = self.reductions.told(optimizer), self.reductions.are_late()
         if is_in_vain is not None:
             self._tensors.fact("reduced_in_vain", float(is_in_vain))
+        elif are_late:
+            self._tensors.fact("reduced_after_step", 1)
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""

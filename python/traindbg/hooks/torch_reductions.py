@@ -6,7 +6,8 @@
 
 Between a backward pass and the optimizer's step `all_reduce` is given tensors that together have as
 many elements as all gradients, and none of which lies where a gradient does; and the gradients are
-as backward left them. That they differ from process to process, the rules see. Numbers alone, such
+as backward left them. Or the gradients themselves are reduced when the step is over, and none of
+them before it. That they differ from process to process, the rules see. Numbers alone, such
 as losses, are not counted. Only shapes and addresses are looked at, at steps that are due.
 """
 
@@ -64,6 +65,8 @@ class Reductions:
     """One per recording. Follows one step; keeps numbers only."""
 
     def __init__(self) -> None:
+        self._to_come: dict[int, torch.Size] | None = None  # gradients to be reduced after a step
+        self._are_late = False  # all of them were
         self.clear()
 
     def clear(self) -> None:
@@ -80,6 +83,25 @@ class Reductions:
             self._left = _states(parameters())
         self._elements += tensor.numel()
         self._memory.add(_memory_of(tensor))
+
+    def reduced_after(
+        self, tensor: Any, parameters: Callable[[], Iterable[torch.Tensor]]
+    ) -> None:
+        """`all_reduce` is about to be called on it, after a step and before a backward pass."""
+        if not _is_counted(tensor):
+            return
+        if self._to_come is None:
+            gradients = (p.grad for p in parameters())
+            self._to_come = {_memory_of(g): g.shape for g in gradients if _is_counted(g)}
+        memory = _memory_of(tensor)
+        if self._to_come.get(memory) == tensor.shape:
+            del self._to_come[memory]
+            self._are_late = not self._to_come
+
+    def are_late(self) -> bool:
+        """Whether all gradients of the step before were reduced when it was over. Once."""
+        are_late, self._are_late, self._to_come = self._are_late, False, None
+        return are_late
 
     def told(self, optimizer: torch.optim.Optimizer) -> bool | None:
         """An optimizer is about to step. None: copies of its gradients were not reduced."""

@@ -26,7 +26,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
     .summary = "Nearly all rows of an embedding never get a gradient: its numbers all fall on a few rows.",
     .when =
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
-        "together at most `share` of its rows (of `rows` or more), and none was new in the later half of the "
+        "together at most `share` of its rows (of `rows` or more; or one row alone of 16 or more, where each "
+        "sample looks "
+        "up one), and none was new in the later half of the "
         "steps. Where they are the first rows, all of them at every step, only if they are looked up in no "
         "order, which positions are not; that is a note in a training that has learned or is in its first "
         "100 "
@@ -101,7 +103,8 @@ class EmbeddingRowsUnused final : public Rule {
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
-                info.module_type.find("Embedding") == std::string::npos || sample.channels.channels() < rows_)
+                info.module_type.find("Embedding") == std::string::npos ||
+                sample.channels.channels() < std::min(rows_, kFewestOfOne))
                 continue;
             Table& table = tables_[sample.tensor];
             table.name = info.name;
@@ -205,6 +208,12 @@ class EmbeddingRowsUnused final : public Rule {
 
     void judge(const model::StepView& step, Table& table, FindingSink& sink) {
         if (table.looks < needed_) return;
+        // Of a small table, one row alone tells something, where each sample looks up one.
+        if (table.used.size() < rows_ && !(table.in_use == 1 && table.is_one_each)) {
+            if (table.firing) sink.clear(table.module);
+            table.firing = false;
+            return;
+        }
         ++judged_;
         const bool is_anew = is_numbered_anew(table);
         if (table.is_anew && !is_anew) sink.clear(table.module + ", numbered anew");
@@ -217,7 +226,7 @@ class EmbeddingRowsUnused final : public Rule {
             return;
         }
         const auto rows = static_cast<double>(table.used.size());
-        const bool few = static_cast<double>(table.in_use) <= share_ * rows;
+        const bool few = table.in_use == 1 || static_cast<double>(table.in_use) <= share_ * rows;
         // A table for bytes and some more signs has nearly as many rows as there are bytes.
         const bool is_cast = is_range_of_bits(table) && 2 * table.in_use <= table.used.size();
         const bool may_be_positions = table.is_prefix && !table.is_unordered;
@@ -290,6 +299,7 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr std::size_t kFewestOfOne = 16;  // rows of a table that one alone is used of
     static constexpr std::size_t kFewestScattered = 20;
     static constexpr double kNearlyAll = 0.8;        // of the table, from the first row in use to the last
     static constexpr double kIrregular = 0.6;        // deviation of gaps, of their mean; by chance it is 1

@@ -42,7 +42,7 @@ const model::RuleInfo kExplodingGradient = {
         "that of guessing (the entropy of the labels; for a mean squared error, the labels' own mean square, "
         "the largest that was seen; for other distances, the root of that; for a binary cross-entropy, "
         "ln 2), and 20 steps and more have not brought it below that (of what is no classification, where "
-        "the growth is above the square of `growth`), or "
+        "one of the two is above the square of `growth`), or "
         "(warning) the gradient grows so more than a million-fold at all looks, three and more, the first "
         "one "
         "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
@@ -300,12 +300,14 @@ class ExplodingGradient final : public Rule {
     }
     [[nodiscard]] bool is_of_classes() const { return loss_.label_entropy().value_or(0) > 0; }
     // A loss whose guess is known began far above that and did not get below it. What targets a regression
-    // has may be another thing in each batch: of one, what grew has to have grown further.
+    // has may be another thing in each batch: of one, what grew has to have grown further, or the loss to have
+    // begun further above.
     [[nodiscard]] bool is_nonsense(double grown) const {
         if (loss_.count() < kPatience || loss_.calls() > 1) return false;
-        if (!is_of_classes() && grown <= growth_ * growth_) return false;
         const std::optional<double> of_guess = guess();
         if (!of_guess) return false;
+        const double far = growth_ * growth_;
+        if (!is_of_classes() && grown <= far && loss_.first() <= far * *of_guess) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.
         const double per_label = loss_.first() / std::max(loss_.labels_per_batch(), 1.0);
         return loss_.first() > growth_ * *of_guess && std::abs(per_label - *of_guess) > 0.5 * *of_guess &&

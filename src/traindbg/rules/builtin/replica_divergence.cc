@@ -32,7 +32,7 @@ const model::RuleInfo kReplicaDivergence = {
         "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel, or "
         "between "
         "backward() and the optimizer's step all_reduce() is called on copies of all gradients, which "
-        "themselves stay as they are (error). "
+        "themselves stay as they are, or on the gradients themselves once the step is over (error). "
         "Where gradients were recorded, and no gradient and no weight is the same, it may be a training that "
         "averages its weights now and then: a warning where they began differently "
         "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
@@ -66,6 +66,10 @@ class ReplicaDivergence final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (const std::optional<LoopFact> reduced = loop_fact(step, "reduced_in_vain")) {
             reduced_looks_ = reduced->value > 0 ? reduced_looks_ + 1 : 0;
+            is_too_late_ = false;
+        } else if (const std::optional<LoopFact> late = loop_fact(step, "reduced_after_step")) {
+            ++reduced_looks_;
+            is_too_late_ = true;
         }
         const Ranks::Together* together = ranks_.observe(step);
         if (together == nullptr || !are_alike_models_) return;
@@ -313,6 +317,11 @@ class ReplicaDivergence final : public Rule {
         } else if (are_some_same_) {
             finding.message +=
                 base::format("; others are: where gradients are averaged, {} is left out.", parameter);
+        } else if (is_by_reduction_ && is_too_late_) {
+            finding.message +=
+                "; all_reduce() is called on the gradients when the optimizer's step is over: it uses those "
+                "that each "
+                "rank has by itself.";
         } else if (is_by_reduction_) {
             finding.message +=
                 "; all_reduce() is called on copies of the gradients, and the optimizer uses those that each "
@@ -336,6 +345,8 @@ class ReplicaDivergence final : public Rule {
                       "averages "
                       "gradients of the parameters that it was given then, and {} was none of them.",
                       parameter)
+            : is_by_reduction_ && is_too_late_
+                ? "Call all_reduce() on the gradients between loss.backward() and optimizer.step()."
             : is_by_reduction_ ? "Copy what all_reduce() made back to where the optimizer looks, e.g. "
                                  "p.grad.copy_(part) for "
                                  "each parameter, before optimizer.step(); or reduce p.grad itself."
@@ -357,6 +368,7 @@ class ReplicaDivergence final : public Rule {
     std::uint64_t judged_ = 0, in_a_row_ = 0;
     static constexpr std::uint64_t kReducedLooks = 3;
     std::uint64_t reduced_looks_ = 0;  // in a row, of all ranks
+    bool is_too_late_ = false;         // gradients are reduced, but after the step
     bool is_by_reduction_ = false;     // that is what ties the copies
     // Looks at inputs that speak for parts of a model, and against.
     std::uint64_t parts_ = 0, own_inputs_ = 0;
