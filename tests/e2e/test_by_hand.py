@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from forked import Server
 
+import traindbg
+
 SCRIPT = """
 import sys
 import torch
@@ -119,3 +121,73 @@ def test_the_model_of_a_lone_parameter_is_seldom_searched_for(tmp_path, forked: 
     assert outcome.code == 0, outcome.stderr
     assert outcome.steps() == 200
     assert 1 <= int(outcome.stdout.split()[-1]) <= 10
+
+
+# Weights in a dict, which no module holds; `turns`: two optimizers take them in turns.
+FUNCTIONAL = """
+import sys
+import torch
+from torch.nn import functional as F
+
+how = sys.argv[1]
+torch.manual_seed(0)
+inputs = torch.randn(1024, 10)
+labels = (inputs @ torch.randn(10, 4) + 0.3 * torch.randn(1024, 4)).argmax(1)
+weights = {
+    "hidden": (torch.randn(10, 32) / 3).requires_grad_(),
+    "offset": torch.zeros(32, requires_grad=True),
+    "out": (torch.randn(32, 4) / 6).requires_grad_(),
+}
+rate = 1e20 if how == "rate" else 0.1
+groups = [["hidden", "offset"], ["out"]] if how == "turns" else [list(weights)]
+optimizers = [torch.optim.SGD([weights[name] for name in group], lr=rate) for group in groups]
+
+
+def scores(x):
+    return torch.relu(x @ weights["hidden"] + weights["offset"]) @ weights["out"]
+
+
+steps = 0
+for epoch in range(8):
+    for part in torch.randperm(768).split(32):
+        optimizer = optimizers[steps % len(optimizers)]
+        steps += 1
+        loss = F.cross_entropy(scores(inputs[part]), labels[part])
+        if how != "not cleared":
+            for each in optimizers:
+                each.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        F.cross_entropy(scores(inputs[768:]), labels[768:])
+print(float(loss), sum(float(p.double().sum()) for p in weights.values()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "fired"),
+    [
+        ("healthy", set()),
+        ("turns", set()),
+        ("rate", {"non_finite"}),
+        ("not cleared", {"gradients_not_cleared"}),
+    ],
+)
+def test_weights_that_no_module_holds_are_those_of_the_optimizers(
+    tmp_path: Path, forked: Server, how: str, fired: set[str]
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(FUNCTIONAL)
+    outcome = forked.run(tmp_path / "runs", path, how, TRAINDBG_STRICT="1")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stdout == forked.plain(path, how).stdout
+    assert fired <= outcome.rules_fired("error")
+    if not fired:
+        assert [f for f in outcome.verdict["findings"] if f["severity"] != "info"] == []
+        run = traindbg.Run(outcome.run)
+        names = set(run.names())
+        for name in ("hidden", "offset", "out"):
+            assert {f"weight/{name}", f"gradient/{name}", f"update_ratio/{name}"} <= names
+        assert len(run.scalars("loss/cross_entropy", "eval").values) == 8
+    # Of the first step nothing is seen: the optimizer tells of the weights when it makes it.
+    assert outcome.steps() == (96 if how == "turns" else 191)
