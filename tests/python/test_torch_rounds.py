@@ -195,6 +195,65 @@ def test_what_may_be_something_else_is_not(program, made) -> None:
     assert program.left(made + "\n" + PLAIN.format("range(args.epochs)", 5)) is None
 
 
+IN_MAIN = """
+from dataclasses import dataclass, field
+
+{config}
+
+def train(cfg):
+    best, bad = 9.0, 0
+    for epoch in range(cfg.epochs):
+        step()
+        value = evaluate()
+        if value < best:
+            best, bad = value, 0
+        else:
+            bad += 1
+        if bad >= 5:
+            break
+
+def main(switch=None):
+    cfg = {made}
+    train(cfg)
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "made", "is_known"),
+    [
+        ("@dataclass\nclass C:\n    width: int = 3\n    epochs: int = 60", "C()", True),
+        ("@dataclass\nclass C:\n    width: int = 3\n    epochs: int = 9", "C(epochs=60)", True),
+        ("@dataclass\nclass C:\n    width: int = 3\n    epochs: int = 9", "C(8, 60)", True),
+        ("@dataclass(frozen=True)\nclass C:\n    epochs: int = field(default=60)", "C()", True),
+        ("class C:\n    width = 3\n    epochs = 60", "C()", True),
+        # Of two that may have been made, where both say the same.
+        ("@dataclass\nclass C:\n    epochs: int = 60", "C() if switch else C(60)", True),
+        ("@dataclass\nclass C:\n    epochs: int = 60", "C() if switch else C(epochs=8)", False),
+        ("@dataclass\nclass C:\n    epochs: int = 60", "C(**{})", False),
+        ("@dataclass\nclass C:\n    epochs: int = 60", "C(*[60])", False),
+        ("class C:\n    epochs = 60\n    def __init__(self): self.epochs = 60", "C()", False),
+        (
+            "@dataclass\nclass C:\n    epochs: int = 60\n    def __post_init__(self): pass",
+            "C()",
+            False,
+        ),
+        ("class B:\n    epochs = 60\nclass C(B):\n    pass", "C()", False),
+        ("@dataclass\nclass C:\n    epochs: int = 60\ndef f(c): c.epochs = 9", "C()", False),
+        (
+            "@dataclass\nclass C:\n    epochs: int = 60\ndef f(c): setattr(c, 'epochs', 9)",
+            "C()",
+            False,
+        ),
+        ("class C:\n    @property\n    def epochs(self): return 60", "C()", False),
+    ],
+)
+def test_what_is_made_of_a_class_in_a_function(program, config, made, is_known) -> None:
+    found = program.left(IN_MAIN.format(config=config, made=made))
+    assert told(found) == ((60, 8, 5, -1) if is_known else None)
+
+
 FUNCTION = """
 EPOCHS = 60
 

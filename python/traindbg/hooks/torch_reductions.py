@@ -84,9 +84,7 @@ class Reductions:
         self._elements += tensor.numel()
         self._memory.add(_memory_of(tensor))
 
-    def reduced_after(
-        self, tensor: Any, parameters: Callable[[], Iterable[torch.Tensor]]
-    ) -> None:
+    def reduced_after(self, tensor: Any, parameters: Callable[[], Iterable[torch.Tensor]]) -> None:
         """`all_reduce` is about to be called on it, after a step and before a backward pass."""
         if not _is_counted(tensor):
             return

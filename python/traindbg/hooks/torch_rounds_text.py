@@ -30,6 +30,9 @@ _MOST_LINKS = 12  # from a name to the number that it stands for
 _LARGEST = 1 << 53
 _HARMLESS = ("torch.", "no_grad", "enable_grad", "record", "staticmethod", "classmethod")
 _TELLING = ("min", "max", "int")
+_SETTING = ("setattr", "vars", "__dict__", "__setattr__")
+_MAKING = frozenset({"__init__", "__new__", "__post_init__", "__getattr__", "__getattribute__"})
+_NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
 
 
 def key_of(node: ast.AST | None) -> str:
@@ -188,6 +191,19 @@ class Text:
         """Whether functions give a module's variable another value."""
         words = (ast.Global, ast.Nonlocal)
         return any(isinstance(n, words) and name in n.names for n in ast.walk(self.tree))
+
+    def changes(self, attribute: str) -> bool:
+        """Whether something may set an attribute of this name, of whatever object."""
+        return any(
+            (
+                isinstance(node, ast.Attribute)
+                and node.attr == attribute
+                and not isinstance(node.ctx, ast.Load)
+            )
+            or (isinstance(node, ast.Name) and node.id in _SETTING)
+            or (isinstance(node, ast.Attribute) and node.attr in _SETTING)
+            for node in ast.walk(self.tree)
+        )
 
     def calls_of(self, name: str) -> list[ast.Call]:
         """All calls in this file of what has a name."""
@@ -487,7 +503,79 @@ def _of_attribute(node: ast.Attribute, scope: Scope, links: int) -> Any:
     if isinstance(node.value, ast.Name) and node.value.id == text.self_of(scope.node):
         return _of_self(node.attr, scope, links)
     holder = _object_of(node.value, scope, links + 1)
-    return None if holder is None else _plain(holder, node.attr, text)
+    if holder is not None:
+        return _plain(holder, node.attr, text)
+    values = [
+        _field(call, node.attr, where, links + 1) for call, where in _made_by(node.value, scope)
+    ]
+    return values[0] if values and all(_is_same(values[0], each) for each in values[1:]) else None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and type(one) in (bool, int, float, str) and bool(one == other)
+
+
+def _made_by(node: ast.expr, scope: Scope) -> list[tuple[ast.Call, Scope]]:
+    """The calls of which one made what a variable of a function holds. Empty: not known."""
+    value: Any = node
+    where: Scope | None = scope
+    for _ in range(_MOST_LINKS):
+        if where is None or not isinstance(value, ast.Name):
+            break
+        source = _source_of(value.id, where)
+        if source is None:
+            return []
+        value, where = source
+    if where is None:
+        return []
+    one = chosen(value, where) if isinstance(value, ast.IfExp) else value
+    either = [value.body, value.orelse] if one is None else [one]
+    calls = [call for call in either if isinstance(call, ast.Call)]
+    return [(call, where) for call in calls] if len(calls) == len(either) else []
+
+
+def _field(call: ast.Call, name: str, scope: Scope, links: int) -> Any:
+    """A field of what a call of a dataclass makes, or of a class of constants."""
+    found = scope.text.class_named(key_of(call.func))
+    if found is None or links > _MOST_LINKS:
+        return None
+    text, owner = found
+    is_data = [_last_name(each) for each in owner.decorator_list] == ["dataclass"]
+    if owner.bases or owner.keywords or bool(owner.decorator_list) != is_data:
+        return None
+    own = {node.name for node in owner.body if isinstance(node, FUNCTIONS)}
+    if name in own or own & _MAKING or text.changes(name) or scope.text.changes(name):
+        return None
+    fields: dict[str, ast.expr | None] = {}
+    for node in owner.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if any(word in ast.unparse(node.annotation) for word in _NO_FIELDS):
+                return None
+            fields[node.target.id] = node.value
+        elif isinstance(node, ast.Assign) and not is_data:
+            fields.update({each.id: node.value for each in node.targets if type(each) is ast.Name})
+    given: ast.expr | None = None
+    if not is_data and (call.args or call.keywords):
+        return None
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return None
+    for position, each in zip(fields, call.args, strict=False):
+        given = each if position == name else given
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            return None
+        given = keyword.value if keyword.arg == name else given
+    if given is not None:
+        return _value_of(given, scope, links + 1)
+    default = fields.get(name)
+    if isinstance(default, ast.Call) and _last_name(default) == "field":
+        default = next((k.value for k in default.keywords if k.arg == "default"), None)
+    return _value_of(default, Scope(text, text.tree), links + 1)
+
+
+def _last_name(node: ast.expr) -> str:
+    """`dataclass` of `@dataclasses.dataclass(frozen=True)`."""
+    return key_of(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
 
 
 def _of_self(name: str, scope: Scope, links: int) -> Any:
