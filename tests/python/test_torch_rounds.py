@@ -228,6 +228,19 @@ main()
         ("@dataclass\nclass C:\n    width: int = 3\n    epochs: int = 9", "C(8, 60)", True),
         ("@dataclass(frozen=True)\nclass C:\n    epochs: int = field(default=60)", "C()", True),
         ("class C:\n    width = 3\n    epochs = 60", "C()", True),
+        # Another thing may have a field of the same name.
+        (
+            "@dataclass\nclass C:\n    epochs: int = 60\n"
+            "class D:\n    def __init__(self): self.epochs = 3",
+            "C()",
+            True,
+        ),
+        (
+            "@dataclass\nclass C:\n    epochs: int = 60\n"
+            "class D(C):\n    def f(self): self.epochs = 3",
+            "C()",
+            False,
+        ),
         # Of two that may have been made, where both say the same.
         ("@dataclass\nclass C:\n    epochs: int = 60", "C() if switch else C(60)", True),
         ("@dataclass\nclass C:\n    epochs: int = 60", "C() if switch else C(epochs=8)", False),

@@ -45,6 +45,11 @@ def key_of(node: ast.AST | None) -> str:
     return ""
 
 
+def node_name(node: ast.Name | ast.Attribute) -> str:
+    """The last part of it."""
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """All below a module, function or class, but nothing inside of functions and classes in it."""
     waiting = list(ast.iter_child_nodes(scope))
@@ -192,18 +197,21 @@ class Text:
         words = (ast.Global, ast.Nonlocal)
         return any(isinstance(n, words) and name in n.names for n in ast.walk(self.tree))
 
-    def changes(self, attribute: str) -> bool:
-        """Whether something may set an attribute of this name, of whatever object."""
-        return any(
-            (
-                isinstance(node, ast.Attribute)
-                and node.attr == attribute
-                and not isinstance(node.ctx, ast.Load)
-            )
-            or (isinstance(node, ast.Name) and node.id in _SETTING)
-            or (isinstance(node, ast.Attribute) and node.attr in _SETTING)
-            for node in ast.walk(self.tree)
-        )
+    def may_change(self, owner: ast.ClassDef, attribute: str) -> bool:
+        """Whether something may set an attribute of what is of a class."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef) and owner.name in map(key_of, node.bases):
+                return True
+            if isinstance(node, (ast.Name, ast.Attribute)) and node_name(node) in _SETTING:
+                return True
+            if isinstance(node, ast.Attribute) and node.attr == attribute:
+                if isinstance(node.ctx, ast.Load):
+                    continue
+                method = self.scope_of(node)
+                is_of_another = key_of(node.value) == self.self_of(method)
+                if not is_of_another or self.class_of(method) is owner:
+                    return True
+        return False
 
     def calls_of(self, name: str) -> list[ast.Call]:
         """All calls in this file of what has a name."""
@@ -544,7 +552,9 @@ def _field(call: ast.Call, name: str, scope: Scope, links: int) -> Any:
     if owner.bases or owner.keywords or bool(owner.decorator_list) != is_data:
         return None
     own = {node.name for node in owner.body if isinstance(node, FUNCTIONS)}
-    if name in own or own & _MAKING or text.changes(name) or scope.text.changes(name):
+    if name in own or own & _MAKING:
+        return None
+    if text.may_change(owner, name) or scope.text.may_change(owner, name):
         return None
     fields: dict[str, ast.expr | None] = {}
     for node in owner.body:

@@ -46,7 +46,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "than a quarter of the first loss left, 30 % with less than a tenth, 2 % while the learning rate "
         "rises to its height), or, with a patience of one or two, a min_delta that is known and more than a "
         "tenth of the first loss left, the last three by more than 30 % (20 % where less than a quarter of "
-        "the rounds was made) and the last one by more than 4 %, but by less "
+        "the rounds was made, 10 % where less than a tenth was) and the last one by more than 4 %, but by "
+        "less "
         "than the early stopping's min_delta; or as many "
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
         "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
@@ -240,10 +241,12 @@ class StoppedTooEarly final : public Rule {
                              : left > 0.25                                    ? 0.08
                                                                               : 0.15;
         // Over one or two evaluations nothing shows yet of a fall that goes on.
-        const double hasty = 4 * left_.done() < left_.planned() ? kMuchWhileHasty : kMuchWhileWaiting;
+        const double hasty = 10 * left_.done() < left_.planned()  ? kMuchAtFirst
+                             : 4 * left_.done() < left_.planned() ? kMuchWhileHasty
+                                                                  : kMuchWhileWaiting;
+        const std::size_t since = values.size() > kEvaluations ? values.size() - 1 - kEvaluations : 0;
         const bool is_hasty = patience < kEvaluations && left_.gain() > 0 && step > kStillFalls &&
-                              values.size() > kEvaluations &&
-                              1 - last / values[values.size() - 1 - kEvaluations] > hasty;
+                              values.size() >= kEvaluations && 1 - last / values[since] > hasty;
         const bool is_much =
             (left > 0.1 && (fall > least || is_hasty)) || (left > kLittleLeft && fall > kMuchWhileWaiting);
         const double gain = left_.gain() < 0 && patience < values.size()
@@ -425,6 +428,7 @@ class StoppedTooEarly final : public Rule {
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
     static constexpr double kStillFalls = 0.04;     // over one evaluation
     static constexpr double kMuchWhileHasty = 0.2;  // with less than a quarter of what was planned
+    static constexpr double kMuchAtFirst = 0.1;     // with less than a tenth of it
     static constexpr double kMostGained = 10;       // of what the last evaluations gained: a least gain
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
