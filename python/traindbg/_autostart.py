@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,7 @@ from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 # Of optimizers no model of which was found: how many steps until the next search, and after it.
@@ -45,6 +46,36 @@ _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each
 
 class _Fruitless:
     searches = 0
+
+
+class _SearchTime:
+    """Of looking for models among all objects, which takes tens of milliseconds each time.
+
+    A program may make thousands of optimizers: all searches together take a second, and
+    a fiftieth of the time that has gone by; who is not looked for is asked again at its next step.
+    """
+
+    FREE = 1.0  # seconds
+    SHARE = 0.02
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._spent = 0.0
+
+    def is_left(self) -> bool:
+        """Whether one may begin."""
+        return self._spent <= self.FREE + self.SHARE * (time.perf_counter() - self._began)
+
+    def of(self, search: Callable[[], list[torch.nn.Module]]) -> list[torch.nn.Module]:
+        """What it finds."""
+        began = time.perf_counter()
+        try:
+            return search()
+        finally:
+            self._spent += time.perf_counter() - began
+
+
+_search_time = _SearchTime()
 
 
 def on_trained_by_hand(
@@ -117,6 +148,11 @@ def _is_to_be_searched(optimizer: Any) -> bool:
     return left == 0
 
 
+def _is_without_module(recording: recordings.Recording) -> bool:
+    """Whether what is watched is no module: something else than the model that is found now."""
+    return all(isinstance(watcher.model, Leaves) for watcher in recording.watched.watchers)
+
+
 def _leaves_of_optimizers() -> list[torch.Tensor]:
     """What optimizers train where nothing alive is a module that could be trained."""
     live: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
@@ -147,15 +183,23 @@ def on_optimizer(optimizer: Any, steps: bool = False) -> None:
             recordings.current.drivers.expect_other()
             guarded("autostart", _watch_others, recordings.current, parameters, optimizer)
         return
-    roots = find_roots(parameters)
-    if not roots and steps and recordings.current is None:
+    if not _search_time.is_left():
+        _searches.pop(optimizer, None)
+        return
+
+    def search() -> list[torch.nn.Module]:
+        roots = find_roots(parameters)
+        if roots or not steps or recordings.current is not None:
+            return roots
         leaves = _leaves_of_optimizers()
-        if leaves:
-            roots = [Leaves(leaves, names_of(leaves))]
-            _leaves.extend(roots)
+        return [Leaves(leaves, names_of(leaves))] if leaves else []
+
+    roots = _search_time.of(search)
     if not roots:
         return
-    if recordings.current is not None and recordings.current.retire_for(roots[0]):
+    _leaves.extend(root for root in roots if isinstance(root, Leaves))
+    recording = recordings.current
+    if recording is not None and recording.retire_for(roots[0], _is_without_module(recording)):
         _seen.clear()  # should one that trained before step again, its model is watched again
     _searches.pop(optimizer, None)
     _seen.add(optimizer)

@@ -113,6 +113,30 @@ print(searches)
 """
 
 
+MANY_OPTIMIZERS = "from time import sleep\n" + (
+    LONE_PARAMETER.split("for step in")[0].replace("searches += 1", "searches += 1; sleep(0.005)")
+    + """
+for number in range(500):
+    weights = torch.randn(5, requires_grad=True)
+    optimizer = torch.optim.Adam([weights], lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        weights.square().sum().backward()
+        optimizer.step()
+print(searches)
+"""
+)
+
+
+def test_of_many_optimizers_few_models_are_searched_for(tmp_path: Path, forked: Server) -> None:
+    """Two searches and more of each would take a minute."""
+    path = tmp_path / "train.py"
+    path.write_text(MANY_OPTIMIZERS)
+    outcome = forked.run(tmp_path / "runs", path)
+    assert outcome.code == 0, outcome.stderr
+    assert 1 <= int(outcome.stdout.split()[-1]) <= 600
+
+
 def test_the_model_of_a_lone_parameter_is_seldom_searched_for(tmp_path, forked: Server) -> None:
     """A search goes through all objects of the process."""
     path = tmp_path / "train.py"
@@ -162,6 +186,45 @@ for epoch in range(8):
         F.cross_entropy(scores(inputs[768:]), labels[768:])
 print(float(loss), sum(float(p.double().sum()) for p in weights.values()))
 """
+
+
+# A line is fitted first, by few steps; then a network is trained.
+THEN_A_MODEL = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+x = torch.linspace(0, 1, 50)
+line = torch.zeros(2, requires_grad=True)
+fit = torch.optim.Adam([line], lr=0.1)
+for step in range(6):
+    fit.zero_grad()
+    F.mse_loss(line[0] * x + line[1], 3 * x + 1).backward()
+    fit.step()
+inputs = torch.randn(512, 10)
+labels = inputs[:, :4].argmax(1)
+model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 4))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for step in range(60):
+    rows = torch.randint(0, 512, (32,))
+    optimizer.zero_grad()
+    F.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+    optimizer.step()
+"""
+
+
+def test_a_model_takes_the_place_of_weights_without_a_module(
+    tmp_path: Path, forked: Server
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(THEN_A_MODEL)
+    outcome = forked.run(tmp_path / "runs", path, TRAINDBG_STRICT="1")
+    assert outcome.code == 0, outcome.stderr
+    run = traindbg.Run(outcome.run)
+    names = {f"{name}/Sequential.{layer}" for name, layer in (("input", 0), ("output", 2))}
+    assert {"weight/line", "weight/Sequential.0.weight", *names} <= set(run.names())
+    assert outcome.steps() == 5 + 60
 
 
 @pytest.mark.parametrize(
