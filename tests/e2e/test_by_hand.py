@@ -114,7 +114,7 @@ print(searches)
 
 
 MANY_OPTIMIZERS = "from time import sleep\n" + (
-    LONE_PARAMETER.split("for step in", maxsplit=1)[0].replace("searches += 1", "searches += 1; sleep(0.005)")
+    LONE_PARAMETER.partition("for step in")[0].replace("+= 1", "+= 1; sleep(0.005)")
     + """
 for number in range(500):
     weights = torch.randn(5, requires_grad=True)
