@@ -51,28 +51,37 @@ class _Fruitless:
 class _SearchTime:
     """Of looking for models among all objects, which takes tens of milliseconds each time.
 
-    A program may make thousands of optimizers: all searches together take a second, and
-    a fiftieth of the time that has gone by; who is not looked for is asked again at its next step.
+    A program may make thousands of optimizers. All searches together take a second and a tenth of
+    the time that has gone by, those that find nothing a second and a fiftieth of it. Who is not
+    looked for is asked again at its next step.
     """
 
     FREE = 1.0  # seconds
-    SHARE = 0.02
+    SHARE, FRUITLESS = 0.1, 0.02
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
-        self._spent = 0.0
+        self._spent = self._fruitless = 0.0
 
     def is_left(self) -> bool:
         """Whether one may begin."""
-        return self._spent <= self.FREE + self.SHARE * (time.perf_counter() - self._began)
+        gone = time.perf_counter() - self._began
+        return (
+            self._spent <= self.FREE + self.SHARE * gone
+            and self._fruitless <= self.FREE + self.FRUITLESS * gone
+        )
 
     def of(self, search: Callable[[], list[torch.nn.Module]]) -> list[torch.nn.Module]:
         """What it finds."""
         began = time.perf_counter()
+        found: list[torch.nn.Module] = []
         try:
-            return search()
+            found = search()
         finally:
-            self._spent += time.perf_counter() - began
+            took = time.perf_counter() - began
+            self._spent += took
+            self._fruitless += 0 if found else took
+        return found
 
 
 _search_time = _SearchTime()

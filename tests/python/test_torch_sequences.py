@@ -696,10 +696,12 @@ MORE = padded(words(1))[:, :-1]  # of which none is like another input's
         (lambda own, other: own & other, [], True, {0.0}),  # shows more than there is, nowhere less
         # Of a memory that is attended to.
         (lambda own, other: other, [padded(words()).roll(-2, 0)[:, :-1]], True, {0.0}),
+        # Of one whose padding is no number of its own, as after a standardisation.
+        (lambda own, other: other, [torch.randn(6, LENGTH, 3)], True, {0.0}),
         (lambda own, other: other, [MORE, MORE, MORE, MORE], True, set()),
         (lambda own, other: other, [], False, set()),
     ],
-    ids=["own", "other", "end", "less", "memory", "many inputs", "companion"],
+    ids=["own", "other", "end", "less", "memory", "features", "many inputs", "companion"],
 )
 def test_the_mask_of_other_rows(hidden, inputs, is_alone, expected):
     ids = padded(words())[:, :-1]

@@ -651,6 +651,7 @@ class _Seen:
         for place, shown in self._masks:
             keys = shown.shape[2]
             all_wrong: list[_Wrong] = []
+            may_be_of_another = not self._is_all
             for number, given in enumerate(self._inputs):
                 x = given.values
                 is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
@@ -661,13 +662,15 @@ class _Seen:
                     paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
                 padding = paddings[number, is_turned]
                 if padding is None:
+                    # Whose padding is not known, the mask may be that one's.
+                    may_be_of_another = may_be_of_another or x.dtype != torch.bool
                     continue
                 for cut in _without_token(shown) if has_token else (shown,):
                     wrong = _how_wrong(cut, padding)
                     if wrong is not None:
                         all_wrong.append(wrong)
             # What is as the padding of one of several inputs is that one's.
-            is_right = any(wrong.of_others < 0 for wrong in all_wrong)
+            is_right = may_be_of_another or any(wrong.of_others < 0 for wrong in all_wrong)
             for wrong in all_wrong:
                 known = wrong._replace(of_others=0) if is_right else wrong
                 if worst is None or max(known) > max(worst[0]):
