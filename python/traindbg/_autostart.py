@@ -40,6 +40,7 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
+_MOST_DENIED = 64  # steps until who was not looked for for want of time is asked again
 _FEWEST_TRAINED = 2  # numbers, without a module; one alone is a multiplier, say
 _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
 
@@ -159,7 +160,9 @@ def _is_to_be_searched(optimizer: Any) -> bool:
 
 def _is_without_module(recording: recordings.Recording) -> bool:
     """Whether what is watched is no module: something else than the model that is found now."""
-    return all(isinstance(watcher.model, Leaves) for watcher in recording.watched.watchers)
+    watchers = recording.watched.watchers
+    found = [each.is_found and isinstance(each.model, Leaves) for each in watchers]
+    return bool(found) and all(found)
 
 
 def _leaves_of_optimizers() -> list[torch.Tensor]:
@@ -171,7 +174,8 @@ def _leaves_of_optimizers() -> list[torch.Tensor]:
         if any(p is not None and p.requires_grad for p in module._parameters.values()):
             return []
     optimizers: list[Any] = _core.instances_of(torch.optim.Optimizer)
-    held = (p for each in optimizers for group in each.param_groups for p in group["params"])
+    groups = (group for each in optimizers for group in getattr(each, "param_groups", ()))
+    held = (p for group in groups for p in group["params"])
     leaves = list({id(p): p for p in held if p.is_floating_point()}.values())
     is_lone = sum(leaf.numel() for leaf in leaves) < _FEWEST_TRAINED
     return [] if is_lone else leaves
@@ -193,7 +197,8 @@ def on_optimizer(optimizer: Any, steps: bool = False) -> None:
             guarded("autostart", _watch_others, recordings.current, parameters, optimizer)
         return
     if not _search_time.is_left():
-        _searches.pop(optimizer, None)
+        left, then = _searches[optimizer]
+        _searches[optimizer] = (min(left, _MOST_DENIED), min(then, _MOST_DENIED))
         return
 
     def search() -> list[torch.nn.Module]:

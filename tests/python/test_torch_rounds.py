@@ -260,6 +260,15 @@ main()
             False,
         ),
         ("class C:\n    @property\n    def epochs(self): return 60", "C()", False),
+        (
+            "@dataclass\nclass C:\n    best: int = field(default=9, init=False)\n    epochs: int = 9",
+            "C(60)",
+            False,
+        ),
+        ("class C:\n    epochs = 10\n    if True:\n        epochs = 60", "C()", False),
+        ("class C:\n    epochs = 10\n    epochs += 50", "C()", False),
+        ("class C:\n    epochs = 10\n    (epochs, other) = (60, 2)", "C()", False),
+        ("few = 10\nclass C:\n    few = 60\n    epochs = few", "C()", False),
     ],
 )
 def test_what_is_made_of_a_class_in_a_function(program, config, made, is_known) -> None:

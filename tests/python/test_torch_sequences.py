@@ -684,34 +684,39 @@ def test_what_weights_are_multiplied_with_is_left_as_it_is():
         assert ("padding_seen_instead", 1.0, "") in looks.facts()
 
 
-MORE = padded(words(1))[:, :-1]  # of which none is like another input's
+IDS = padded(words())[:, :-1]
+REAL = IDS != 0
 
 
 @pytest.mark.parametrize(
-    ("hidden", "inputs", "is_alone", "expected"),
+    ("inputs", "is_alone", "expected"),
     [
-        (lambda own, other: own, [], True, {0.0}),
-        (lambda own, other: other, [], True, {1.0}),
-        (lambda own, other: other.flip(1), [], True, {0.0}),  # at the other end
-        (lambda own, other: own & other, [], True, {0.0}),  # shows more than there is, nowhere less
+        ([IDS, REAL], True, {0.0}),
+        ([IDS, ~REAL], True, {0.0}),  # for nn.MultiheadAttention
+        ([IDS, REAL.roll(-2, 0)], True, {1.0}),
+        ([IDS, ~REAL.roll(-2, 0)], True, {1.0}),
+        ([IDS.flip(1), REAL.flip(1).roll(-2, 0)], True, {1.0}),  # padded in front
+        ([IDS, REAL.flip(1)], True, {0.0}),  # at the other end: another fact tells of that
+        ([IDS, REAL | REAL.roll(-2, 0)], True, {0.0}),  # shows more than there is, nowhere less
+        ([IDS, torch.rand(6, LENGTH) > 0.5], True, {0.0}),
         # Of a memory that is attended to.
-        (lambda own, other: other, [padded(words()).roll(-2, 0)[:, :-1]], True, {0.0}),
-        # Of one whose padding is no number of its own, as after a standardisation.
-        (lambda own, other: other, [torch.randn(6, LENGTH, 3)], True, {0.0}),
-        (lambda own, other: other, [MORE, MORE, MORE, MORE], True, set()),
-        (lambda own, other: other, [], False, set()),
+        ([IDS, IDS.roll(-2, 0), REAL.roll(-2, 0)], True, {0.0}),
+        # Something else is given, which the mask may belong to.
+        ([IDS, torch.randn(6, LENGTH, 3), REAL.roll(-2, 0)], True, set()),
+        ([IDS, torch.randn(6, 4 * LENGTH, 3), REAL.roll(-2, 0)], True, set()),
+        ([IDS, torch.nn.Parameter(torch.randn(6, LENGTH)), REAL.roll(-2, 0)], True, set()),
+        ([IDS, REAL.roll(-2, 0), IDS, IDS, IDS], True, set()),
+        ([IDS, REAL.roll(-2, 0)], False, set()),
+        ([IDS], True, set()),
     ],
-    ids=["own", "other", "end", "less", "memory", "features", "many inputs", "companion"],
 )
-def test_the_mask_of_other_rows(hidden, inputs, is_alone, expected):
-    ids = padded(words())[:, :-1]
+def test_a_mask_that_is_given_with_other_rows(inputs, is_alone, expected):
     looks = SequenceObserver()
     looks.begin(True, nn.Linear(1, 1), is_alone)
-    for tensor in (ids, *inputs):
+    for tensor in inputs:
         looks.input_given(tensor)
-    mask = hidden(ids == 0, (ids == 0).roll(-2, 0))
-    h = torch.randn(len(ids), 1, LENGTH, 4)
-    looks.called("", F.scaled_dot_product_attention, (h, h, h, ~mask[:, None, None]), {}, h)
+    h = torch.randn(len(IDS), 1, LENGTH, 4)
+    looks.called("", F.scaled_dot_product_attention, (h, h, h, REAL[:, None, None]), {}, h)
     told = {value for name, value, _ in looks.facts() if name == "padding_of_other_rows"}
     assert told == expected
 

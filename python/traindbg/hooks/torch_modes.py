@@ -78,6 +78,7 @@ class Forgotten:
         self._watched = watched
         self._acting: Acting | None = None  # what of it acts as in training
         self._looked_at: dict[int, int] = {}  # by ids of models: after so many steps
+        self._steps = -1  # after so many: of the evaluation that follows
         self._parts: set[int] = set()  # ids of companions called since the model was
         self._are_sampled = False  # they are called several times in between, which is meant
 
@@ -85,8 +86,13 @@ class Forgotten:
         """Another training begins."""
         self._acting = None
         self._looked_at.clear()
-        self._parts.clear()
-        self._are_sampled = False
+        self._at_step(-1)
+
+    def _at_step(self, steps: int) -> None:
+        if self._steps != steps:
+            self._steps = steps
+            self._parts.clear()
+            self._are_sampled = False
 
     @property
     def is_any(self) -> bool:
@@ -100,12 +106,14 @@ class Forgotten:
 
     def model_called(self, training: torch.nn.Module | None, steps: int) -> None:
         """The model, in an evaluation after so many steps; `training`: it, in training mode."""
+        self._at_step(steps)
         self._parts.clear()
         if training is not None:
             self._look_at(training, steps)
 
     def part_called(self, companion: torch.nn.Module, steps: int) -> None:
         """A companion of it."""
+        self._at_step(steps)
         if id(companion) in self._parts:
             self._are_sampled = True
             self._acting = None

@@ -514,7 +514,8 @@ def _of_attribute(node: ast.Attribute, scope: Scope, links: int) -> Any:
     if holder is not None:
         return _plain(holder, node.attr, text)
     values = [
-        _field(call, node.attr, where, links + 1) for call, where in _made_by(node.value, scope)
+        _field(call, node.attr, where, scope, links + 1)
+        for call, where in _made_by(node.value, scope)
     ]
     return values[0] if values and all(_is_same(values[0], each) for each in values[1:]) else None
 
@@ -542,8 +543,18 @@ def _made_by(node: ast.expr, scope: Scope) -> list[tuple[ast.Call, Scope]]:
     return [(call, where) for call in calls] if len(calls) == len(either) else []
 
 
-def _field(call: ast.Call, name: str, scope: Scope, links: int) -> Any:
-    """A field of what a call of a dataclass makes, or of a class of constants."""
+def _texts(scope: Scope | None) -> Iterator[Text]:
+    """Of a function, and of those that called it."""
+    while scope is not None:
+        yield scope.text
+        scope = scope.caller
+
+
+def _field(call: ast.Call, name: str, scope: Scope, reader: Scope, links: int) -> Any:
+    """A field of what a call of a dataclass makes, or of a class of constants.
+
+    Of a call in `scope`; `reader`: who asks.
+    """
     found = scope.text.class_named(key_of(call.func))
     if found is None or links > _MOST_LINKS:
         return None
@@ -554,12 +565,19 @@ def _field(call: ast.Call, name: str, scope: Scope, links: int) -> Any:
     own = {node.name for node in owner.body if isinstance(node, FUNCTIONS)}
     if name in own or own & _MAKING:
         return None
-    if text.may_change(owner, name) or scope.text.may_change(owner, name):
+    users = [text, *_texts(scope), *_texts(reader)]
+    if any(user.may_change(owner, name) for user in {id(user): user for user in users}.values()):
+        return None
+    if len(text.bindings(name, owner)) != 1:
         return None
     fields: dict[str, ast.expr | None] = {}
     for node in owner.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if any(word in ast.unparse(node.annotation) for word in _NO_FIELDS):
+                return None
+            if isinstance(node.value, ast.Call) and any(
+                each.arg in ("init", "kw_only") for each in node.value.keywords
+            ):
                 return None
             fields[node.target.id] = node.value
         elif isinstance(node, ast.Assign) and not is_data:
@@ -580,6 +598,10 @@ def _field(call: ast.Call, name: str, scope: Scope, links: int) -> Any:
     default = fields.get(name)
     if isinstance(default, ast.Call) and _last_name(default) == "field":
         default = next((k.value for k in default.keywords if k.arg == "default"), None)
+    if default is None or any(
+        isinstance(node, ast.Name) and text.bindings(node.id, owner) for node in ast.walk(default)
+    ):
+        return None
     return _value_of(default, Scope(text, text.tree), links + 1)
 
 

@@ -34,9 +34,7 @@ _MOST_VALUES = 1 << 16  # of an input that are copied
 _MOST_CELLS = 1 << 22  # of a mask that are looked at
 _MOST_CALLS = 64  # in a step
 _MOST_KEPT = 1 << 23  # cells of masks that are kept until the step ends
-_MOST_ROWS = 16  # of a batch whose masks are looked at; of small masks more
-_MOST_SMALL_ROWS = 64
-_FEW_CELLS = 1 << 16  # of such rows together
+_MOST_ROWS = 16  # of a batch whose masks are looked at
 _FEWEST_ROWS = 2  # that show more, and so many that show less, than they should
 _FEWEST = 16  # values that are compared, positions that are looked at
 _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
@@ -287,16 +285,11 @@ def compares_positions(scores: Any) -> bool:
     return False
 
 
-def _most_rows(cells: int) -> int:
-    """How many rows are looked at, of masks of so many cells each."""
-    small = min(_MOST_SMALL_ROWS, _FEW_CELLS // max(cells, 1))
-    return min(max(_MOST_ROWS, small), _MOST_CELLS // max(cells, 1))
-
-
 def _rows_of(weights: torch.Tensor) -> int:
     """How many of the first rows are looked at, of weights as `_of_softmax` takes them."""
     cells = weights.shape[-1] * (weights.shape[-2] if weights.dim() > 2 else 1)
-    return min(len(weights), _most_rows(cells))
+    rows: int = min(len(weights), _MOST_ROWS, _MOST_CELLS // max(cells, 1))
+    return rows
 
 
 def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
@@ -351,7 +344,7 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Fl
     batch = query.shape[1] if query.dim() == 3 else 1
     if not 0 < queries * keys <= _MOST_CELLS:
         return None, []
-    rows = max(1, min(batch, _most_rows(queries * keys)))
+    rows = max(1, min(batch, _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
     if mask is not None:
@@ -393,7 +386,7 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
     queries, keys = query.shape[-2], key.shape[-2]
     if not 0 < queries * keys <= _MOST_CELLS or query.dim() < 3:
         return None, []
-    rows = max(1, min(query.shape[0], _most_rows(queries * keys)))
+    rows = max(1, min(query.shape[0], _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     if is_causal:
         return shown.tril(), []
@@ -463,30 +456,12 @@ def _without_token(shown: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return shown[:, :, 1:], shown[:, :, :-1]
 
 
-class _Wrong(NamedTuple):
-    """How a mask differs from the padding of an input."""
+def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float] | None:
+    """How far, from 0 to 1, the padding is seen and all else is hidden; and whether it is mirrored.
 
-    inverted: float  # from 0 to 1: the padding is seen and all else is hidden
-    mirrored: float  # 1 or 0: in every row so many are hidden as it has padding, at its other end
-    # 1 or 0: in every row some are hidden at the end where its padding is, in some of them more and
-    # in some fewer than it has; -1: as many in every row, as it should be
-    of_others: float
-
-
-def _is_of_others(hidden: torch.Tensor, padding: torch.Tensor) -> float:
-    if not bool(padding[:, -1].all()):
-        hidden, padding = hidden.flip(1), padding.flip(1)
-    if torch.equal(hidden, padding):
-        return -1
-    behind = hidden.flip(1).long().cumprod(1).flip(1).bool()
-    more = hidden.sum(1) - padding.sum(1)
-    both = min(int((more > 0).sum()), int((more < 0).sum()))
-    is_it = torch.equal(behind, hidden) and both >= _FEWEST_ROWS
-    return float(is_it and 2 * int((more != 0).sum()) >= len(more))
-
-
-def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> _Wrong | None:
-    """Of what a mask shows. None: nothing to tell it by."""
+    Mirrored, 1 or 0: in every row as many positions are hidden as it has padding, at its other end.
+    None: nothing to tell it by.
+    """
     rows = min(len(shown), len(padding))
     if len(shown) == 1:
         shown = shown.expand(len(padding[:_MOST_ROWS]), -1, -1)
@@ -504,7 +479,28 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> _Wrong | None:
     inverted = float(torch.minimum(padding_seen, words_hidden))
     # Of rows that are half padding, one is the other.
     is_mirrored = inverted < 0.9 and len(padding) > 1 and torch.equal(~seen, padding.flip(1))
-    return _Wrong(inverted, float(is_mirrored), _is_of_others(~seen, padding))
+    return inverted, float(is_mirrored)
+
+
+def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
+    """1: in each row it hides the end where the padding is, here more than that and there less.
+
+    0: it is none of such lengths, or right. None: it is the padding, either way round.
+    """
+    rows = min(len(mask), len(padding))
+    mask, padding = mask[:rows], padding[:rows]
+    if bool(padding[:, 0].any()):  # it is in front
+        mask, padding = mask.flip(1), padding.flip(1)
+    for hidden in (mask, ~mask):
+        if torch.equal(hidden, padding):
+            return None
+    for hidden in (mask, ~mask):
+        run = hidden.flip(1).long().cumprod(1).flip(1).bool()
+        if torch.equal(run, hidden) and bool(hidden.any()):
+            more = hidden.sum(1) - padding.sum(1)
+            both = min(int((more > 0).sum()), int((more < 0).sum()))
+            return float(both >= _FEWEST_ROWS and 2 * int((more != 0).sum()) >= rows)
+    return 0.0
 
 
 def _may_be_next(given: _Input, count: int) -> bool:
@@ -644,14 +640,12 @@ class _Seen:
             for other in others
         )
 
-    def _compare_with_padding(self) -> tuple[_Wrong, str] | None:
-        """How wrong the worst mask is, and its place. None: no padding."""
-        worst: tuple[_Wrong, str] | None = None
+    def _compare_with_padding(self) -> tuple[tuple[float, float], str] | None:
+        """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
+        worst: tuple[tuple[float, float], str] | None = None
         paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
         for place, shown in self._masks:
             keys = shown.shape[2]
-            all_wrong: list[_Wrong] = []
-            may_be_of_another = not self._is_all
             for number, given in enumerate(self._inputs):
                 x = given.values
                 is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
@@ -662,29 +656,46 @@ class _Seen:
                     paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
                 padding = paddings[number, is_turned]
                 if padding is None:
-                    # Whose padding is not known, the mask may be that one's.
-                    may_be_of_another = may_be_of_another or x.dtype != torch.bool
                     continue
                 for cut in _without_token(shown) if has_token else (shown,):
                     wrong = _how_wrong(cut, padding)
-                    if wrong is not None:
-                        all_wrong.append(wrong)
-            # What is as the padding of one of several inputs is that one's.
-            is_right = may_be_of_another or any(wrong.of_others < 0 for wrong in all_wrong)
-            for wrong in all_wrong:
-                known = wrong._replace(of_others=0) if is_right else wrong
-                if worst is None or max(known) > max(worst[0]):
-                    worst = known, place
+                    if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
+                        worst = wrong, place
         return worst
+
+    def _given_with_other_rows(self) -> float | None:
+        """Of the model's inputs: whether a mask among them is that of other rows than the ids.
+
+        As they were given, whatever the model makes of their order. None: that cannot be told, as
+        where something else is given that a mask may belong to.
+        """
+        ids = [given.values for given in self._inputs if given.values.dtype != torch.bool]
+        masks = [given.values for given in self._inputs if given.values.dtype == torch.bool]
+        if not (self._is_all and ids and masks):
+            return None
+        shapes = {(tuple(x.shape[1:]), x.dim()) for x in (*ids, *masks)}
+        if len(shapes) != 1 or ids[0].dim() != 2:
+            return None
+        paddings = [padding_of(x) for x in ids]
+        known = [padding for padding in paddings if padding is not None]
+        if len(known) < len(paddings):
+            return None
+        found = 0.0
+        for mask in masks:
+            told = [_is_of_others(mask, padding) for padding in known]
+            if all(told):  # of none of them
+                found = 1.0
+        return found
 
     def _of_padding(self) -> Iterator[tuple[str, float, str]]:
         worst = self._compare_with_padding()
         if worst is not None:
-            found, place = worst
-            yield "padding_seen_instead", found.inverted, place
-            yield "padding_mirrored", found.mirrored, place
-            if self._is_all:
-                yield "padding_of_other_rows", found.of_others, place
+            (inverted, mirrored), place = worst
+            yield "padding_seen_instead", inverted, place
+            yield "padding_mirrored", mirrored, place
+            of_others = self._given_with_other_rows()
+            if of_others is not None:
+                yield "padding_of_other_rows", of_others, place
         added = {place: None for place, flags in self._added if any(map(bool, flags))}
         if self._masks or added:
             yield "masks_added", len(added), next(iter(added), "")
@@ -769,26 +780,26 @@ class SequenceObserver:
 
     def input_given(self, tensor: torch.Tensor) -> None:
         """One of the model's inputs, in their order."""
-        if not self.is_open:
+        if not self.is_open or tensor.dim() < 2:
             return
-        if len(self._inputs) >= _MOST_INPUTS:
-            self._is_all = False
-            return
-        if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
-            return
-        if tensor.dim() < 2 or tensor.dim() > 4 or tensor.numel() == 0 or tensor.is_complex():
-            return
-        if capturing_graph(tensor):
-            return
-        rows = tensor.shape[0]
-        kept = min(rows, _MOST_VALUES * rows // tensor.numel())
+        rows, kept = tensor.shape[0], 0
+        if self._is_looked_at(tensor):
+            kept = min(rows, _MOST_VALUES * rows // tensor.numel())
         if kept == 0:
+            self._is_all = False
             return
         with own_operations():
             values = tensor.detach()[:kept].clone()
             while values.dim() > 2 and values.shape[-1] == 1:
                 values = values.squeeze(-1)
         self._inputs.append(_Input(values, rows, weakref.ref(tensor)))
+
+    def _is_looked_at(self, tensor: torch.Tensor) -> bool:
+        if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
+            return False
+        if tensor.dim() > 4 or tensor.numel() == 0 or tensor.is_complex():
+            return False
+        return len(self._inputs) < _MOST_INPUTS and not capturing_graph(tensor)
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of MIXERS was called and has returned."""

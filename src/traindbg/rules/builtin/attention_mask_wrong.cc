@@ -20,11 +20,13 @@ const model::RuleInfo kAttentionMaskWrong = {
         "that are no padding, and 90 % of all else is hidden from them (error). Padding is one number that "
         "stands only at the ends, or only at the beginnings, of rows of different lengths. Or in each row as "
         "many "
-        "positions are hidden as it has padding, at its other end (error). Or in each row positions are "
-        "hidden at "
-        "the end where its padding is, but more than that in two rows and fewer in two others, and another "
-        "number in "
-        "half of them, while the mask is that of no other input (error). Or a mask holds "
+        "positions are hidden as it has padding, at its other end (error). Or a model that attends is given "
+        "ids "
+        "and a mask of truth values of the same shape, and nothing else of two dimensions and more, and in "
+        "each row the "
+        "mask hides positions at the end where the padding is, but more than that in two rows and fewer in "
+        "two others, "
+        "and another number in half of them (error). Or a mask holds "
         "the "
         "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
         "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
@@ -46,9 +48,7 @@ const model::RuleInfo kAttentionMaskWrong = {
         "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
         "that "
         "is learned and added to the scores; rows without padding.",
-    .cost =
-        "In at most six steps: a look at the masks of the first 16 rows of a batch, or up to 64 of small "
-        "masks.",
+    .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
     .original = "",
     .source =
         "PyTorch documentation of MultiheadAttention and scaled_dot_product_attention, whose masks mean "

@@ -123,10 +123,11 @@ class ConstantFeature final : public Rule {
     // category. A bias and a category that never is look like one such pair, but not like two.
     static std::vector<std::size_t> codes_of(const Table& table) {
         std::vector<std::size_t> constant, codes;
+        if (table.low.size() > kMostFeatures) return codes;
         for (std::size_t i = 0; i < table.low.size(); ++i)
             if (table.low[i] == table.high[i] && (table.low[i] != 0 || table.has_zero[i]))
                 constant.push_back(i);
-        std::size_t filled = 0;
+        std::size_t ones = 0;
         bool is_angle = false;
         for (const std::size_t i : constant) {
             const double one = table.low[i];
@@ -136,10 +137,10 @@ class ConstantFeature final : public Rule {
             });
             if (!is_code) continue;
             codes.push_back(i);
-            filled += one != 0 ? 1 : 0;
+            ones += one != 0 ? 1 : 0;
             is_angle = is_angle || (one != 0 && one != 1);
         }
-        if (filled < 2 && !is_angle) codes.clear();
+        if (!is_angle && (ones < 2 || codes.size() - ones < 2)) codes.clear();
         return codes;
     }
 

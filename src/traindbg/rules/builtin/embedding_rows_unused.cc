@@ -28,7 +28,7 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
         "together at most `share` of its rows (of `rows` or more; or one row alone of 16 or more, where each "
         "sample looks "
-        "up one), and none was new in the later half of the "
+        "up one, which is a note in a training that has learned), and none was new in the later half of the "
         "steps. Where they are the first rows, all of them at every step, only if they are looked up in no "
         "order, which positions are not; that is a note in a training that has learned or is in its first "
         "100 "
@@ -246,9 +246,12 @@ class EmbeddingRowsUnused final : public Rule {
         // A table that is larger than it need be does no harm.
         const bool is_harmless = ((table.is_prefix && !is_cast) || is_scattered(table)) &&
                                  (loss_.has_learned() || loss_.count() < kPatience);
+        // As one speaker of those that a model was made for.
+        const bool is_one_of_few = table.used.size() < rows_ && loss_.has_learned();
         model::Finding finding;
         finding.key = table.module;
-        finding.severity = is_large || is_harmless ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity =
+            is_large || is_harmless || is_one_of_few ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = table.name;
         finding.layer = table.module;

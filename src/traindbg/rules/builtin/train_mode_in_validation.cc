@@ -74,7 +74,7 @@ class TrainModeInValidation final : public Rule {
                 last_unscored_ = step.step();
             }
             train_step_ = step.step();
-            has_loss_ = own_.length > 0 || own_.proper;
+            has_loss_ = !own_.proper && (own_.length >= batches_ || own_.other);
             if (own_.length > 0) end_evaluation(own_, sink);
             if (copy_.length > 0) end_evaluation(copy_, sink);
             on_unscored(step, sink);
