@@ -52,25 +52,25 @@ class _Fruitless:
 class _SearchTime:
     """Of looking for models among all objects, which takes tens of milliseconds each time.
 
-    A program may make thousands of optimizers. All searches together take a second and a tenth of
-    the time that has gone by, those that find nothing a second and a fiftieth of it. Who is not
-    looked for is asked again at its next step.
+    A program may make thousands of optimizers. There is a second for all searches, and a second
+    for those that find nothing; what they take of these comes back by a tenth, and by a fiftieth,
+    of the time that goes by. Who is not looked for is asked again at its next step.
     """
 
-    FREE = 1.0  # seconds
+    MOST = 1.0  # seconds
     SHARE, FRUITLESS = 0.1, 0.02
 
     def __init__(self) -> None:
-        self._began = time.perf_counter()
-        self._spent = self._fruitless = 0.0
+        self._at = time.perf_counter()
+        self._all = self._fruitless = self.MOST
 
     def is_left(self) -> bool:
         """Whether one may begin."""
-        gone = time.perf_counter() - self._began
-        return (
-            self._spent <= self.FREE + self.SHARE * gone
-            and self._fruitless <= self.FREE + self.FRUITLESS * gone
-        )
+        now = time.perf_counter()
+        gone, self._at = now - self._at, now
+        self._all = min(self.MOST, self._all + self.SHARE * gone)
+        self._fruitless = min(self.MOST, self._fruitless + self.FRUITLESS * gone)
+        return self._all > 0 and self._fruitless > 0
 
     def of(self, search: Callable[[], list[torch.nn.Module]]) -> list[torch.nn.Module]:
         """What it finds."""
@@ -80,8 +80,8 @@ class _SearchTime:
             found = search()
         finally:
             took = time.perf_counter() - began
-            self._spent += took
-            self._fruitless += 0 if found else took
+            self._all -= took
+            self._fruitless -= 0 if found else took
         return found
 
 

@@ -116,7 +116,6 @@ print(searches)
 MANY_OPTIMIZERS = "from time import sleep\n" + (
     LONE_PARAMETER.partition("for step in")[0].replace("+= 1", "+= 1; sleep(0.005)")
     + """
-_autostart._search_time = _autostart._SearchTime()  # the process that this one is a fork of is old
 for number in range(500):
     weights = torch.randn(5, requires_grad=True)
     optimizer = torch.optim.Adam([weights], lr=0.1)
