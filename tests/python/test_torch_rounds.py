@@ -261,7 +261,8 @@ main()
         ),
         ("class C:\n    @property\n    def epochs(self): return 60", "C()", False),
         (
-            "@dataclass\nclass C:\n    best: int = field(default=9, init=False)\n    epochs: int = 9",
+            "@dataclass\nclass C:\n    best: int = field(default=9, init=False)\n"
+            "    epochs: int = 9",
             "C(60)",
             False,
         ),

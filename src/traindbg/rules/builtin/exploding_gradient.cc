@@ -300,8 +300,8 @@ class ExplodingGradient final : public Rule {
     }
     [[nodiscard]] bool is_of_classes() const { return loss_.label_entropy().value_or(0) > 0; }
     // A loss whose guess is known began far above that and did not get below it. What targets a regression
-    // has may be another thing in each batch: of one, what grew has to have grown further, or the loss to have
-    // begun further above.
+    // has may be another thing in each batch: of one, what grew has to have grown further, or the loss to
+    // have begun further above.
     [[nodiscard]] bool is_nonsense(double grown) const {
         if (loss_.count() < kPatience || loss_.calls() > 1) return false;
         const std::optional<double> of_guess = guess();
