@@ -268,6 +268,9 @@ TEST_F(PlanChangesTest, AChangeThatIsNoneIsRefusedOnceAndTheNextOneFollowed) {
 }
 
 TEST_F(PlanChangesTest, AForkMeanwhileIsHarmless) {
+#if defined(TRAINDBG_ADDRESS_SANITIZER)
+    GTEST_SKIP() << "a fork does not free the locks of its allocator, and the thread may hold one";
+#endif
     begin({.requirements = {need("weights", 1)}, .collections = {}});
     tensors_ = {add("weight/a", Role::kWeight)};
     for (std::uint32_t number = 1; number <= 5; ++number) {
