@@ -40,6 +40,8 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
+# Off: where a program puts other tensors into `param_groups`, the old ones are kept and judged.
+_WITHOUT_MODULE = False
 _MOST_DENIED = 64  # steps until who was not looked for for want of time is asked again
 _FEWEST_TRAINED = 2  # numbers, without a module; one alone is a multiplier, say
 _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
@@ -203,7 +205,7 @@ def on_optimizer(optimizer: Any, steps: bool = False) -> None:
 
     def search() -> list[torch.nn.Module]:
         roots = find_roots(parameters)
-        if roots or not steps or recordings.current is not None:
+        if roots or not steps or recordings.current is not None or not _WITHOUT_MODULE:
             return roots
         leaves = _leaves_of_optimizers()
         return [Leaves(leaves, names_of(leaves))] if leaves else []
