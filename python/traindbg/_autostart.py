@@ -3,8 +3,7 @@
 The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
 outermost module that holds them, and that one is watched; where one optimizer trains several, the
 others as its companions. An optimizer whose model is not found is
-tried again when it makes its first step; so it is followed to its tensors themselves where the
-program has no module. Where no optimizer is made at all, the weights that change
+tried again when it makes its first step. Where no optimizer is made at all, the weights that change
 after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning and of
 transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for the
 metrics that they know.
@@ -40,10 +39,7 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
-# Off: where a program puts other tensors into `param_groups`, the old ones are kept and judged.
-_WITHOUT_MODULE = False
 _MOST_DENIED = 64  # steps until who was not looked for for want of time is asked again
-_FEWEST_TRAINED = 2  # numbers, without a module; one alone is a multiplier, say
 _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
 
 
@@ -56,7 +52,7 @@ class _SearchTime:
 
     A program may make thousands of optimizers. There is a second for all searches, and a second
     for those that find nothing; what they take of these comes back by a tenth, and by a fiftieth,
-    of the time that goes by. Who is not looked for is asked again at its next step.
+    of the time that goes by. Who is not looked for is asked again some steps later.
     """
 
     MOST = 1.0  # seconds
@@ -160,35 +156,8 @@ def _is_to_be_searched(optimizer: Any) -> bool:
     return left == 0
 
 
-def _is_without_module(recording: recordings.Recording) -> bool:
-    """Whether what is watched is no module: something else than the model that is found now."""
-    watchers = recording.watched.watchers
-    found = [each.is_found and isinstance(each.model, Leaves) for each in watchers]
-    return bool(found) and all(found)
-
-
-def _leaves_of_optimizers() -> list[torch.Tensor]:
-    """What optimizers train where nothing alive is a module that could be trained."""
-    live: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
-    for module in live:
-        if isinstance(module, Leaves) or "_parameters" not in module.__dict__:
-            continue
-        if any(p is not None and p.requires_grad for p in module._parameters.values()):
-            return []
-    optimizers: list[Any] = _core.instances_of(torch.optim.Optimizer)
-    groups = (group for each in optimizers for group in getattr(each, "param_groups", ()))
-    held = (p for group in groups for p in group["params"])
-    leaves = list({id(p): p for p in held if p.is_floating_point()}.values())
-    is_lone = sum(leaf.numel() for leaf in leaves) < _FEWEST_TRAINED
-    return [] if is_lone else leaves
-
-
-def on_optimizer(optimizer: Any, steps: bool = False) -> None:
-    """Watches the model of an optimizer that nobody watches yet; `steps`: it is about to step.
-
-    Where the program has no module at all, what is trained is watched as if it were one, from the
-    first step on: by then all optimizers are made.
-    """
+def on_optimizer(optimizer: Any) -> None:
+    """Watches the model of an optimizer that nobody watches yet."""
     if type(optimizer).__hash__ is None or optimizer in _seen or not _is_to_be_searched(optimizer):
         return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -203,26 +172,14 @@ def on_optimizer(optimizer: Any, steps: bool = False) -> None:
         _searches[optimizer] = (min(left, _MOST_DENIED), min(then, _MOST_DENIED))
         return
 
-    def search() -> list[torch.nn.Module]:
-        roots = find_roots(parameters)
-        if roots or not steps or recordings.current is not None or not _WITHOUT_MODULE:
-            return roots
-        leaves = _leaves_of_optimizers()
-        return [Leaves(leaves, names_of(leaves))] if leaves else []
-
-    roots = _search_time.of(search)
+    roots = _search_time.of(lambda: find_roots(parameters))
     if not roots:
         return
-    _leaves.extend(root for root in roots if isinstance(root, Leaves))
-    recording = recordings.current
-    if recording is not None and recording.retire_for(roots[0], _is_without_module(recording)):
+    if recordings.current is not None and recordings.current.retire_for(roots[0]):
         _seen.clear()  # should one that trained before step again, its model is watched again
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
-    watcher = _watch(roots, optimizer)
-    watcher.is_found = True
-    if isinstance(roots[0], Leaves):
-        watcher._observer = None  # nobody calls it
+    _watch(roots, optimizer).is_found = True
 
 
 def _watch(roots: list[torch.nn.Module], optimizer: Any) -> hook.Watcher:
@@ -344,7 +301,7 @@ def install() -> None:
 
     def look_at(optimizer: Any) -> None:
         nonlocal latest
-        on_optimizer(optimizer, steps=True)
+        on_optimizer(optimizer)
         if type(optimizer).__hash__ is not None and optimizer in _seen:
             latest = weakref.ref(optimizer)
 
