@@ -699,6 +699,8 @@ REAL = IDS != 0
         ([IDS, REAL.flip(1)], True, {0.0}),  # at the other end: another fact tells of that
         ([IDS, REAL | REAL.roll(-2, 0)], True, {0.0}),  # shows more than there is, nowhere less
         ([IDS, torch.rand(6, LENGTH) > 0.5], True, {0.0}),
+        # What is shown of a row is cut at random: these are no lengths of the others.
+        ([IDS, torch.arange(LENGTH) < torch.tensor([3, 2, 5, 2, 6, 5])[:, None]], True, {0.0}),
         # Of a memory that is attended to.
         ([IDS, IDS.roll(-2, 0), REAL.roll(-2, 0)], True, {0.0}),
         # Something else is given, which the mask may belong to.

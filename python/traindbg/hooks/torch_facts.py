@@ -247,7 +247,7 @@ class Facts:
             models = [watcher.model for watcher in self._watched.watchers]
             trained = [model for model in models if model is not None and model.training]
             is_evaluation = not trained
-            self.forgotten.model_called(trained[0] if trained else None, self._hot.steps)
+            self.forgotten.model_called(trained[0] if trained else None, tensor, self._hot.steps)
             self._rows.given(tensor, is_evaluation, self._hot.steps)
             guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
 

@@ -309,7 +309,9 @@ class CompanionSink(ForwardSink):
             guarded("modes", self._facts.companion_called, root)
         self.now = mode
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
-        return NOTHING if due & FORWARD_ROLES == _INPUT else EVERYTHING
+        if due & FORWARD_ROLES != _INPUT:
+            return EVERYTHING
+        return INPUTS if mode == _EVAL else NOTHING
 
     def _is_of_training(self, root: torch.nn.Module) -> bool:
         return self._evaluations.mode() == _TRAIN or super()._is_of_training(root)
@@ -322,6 +324,8 @@ class CompanionSink(ForwardSink):
 
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
         """What they are given, others may have computed: that is not known here."""
+        if self.now == _EVAL and number == 0:
+            guarded("modes", self._facts.forgotten.part_given, tensor)
 
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch_device import capturing_graph
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_module_modes import acting_in_training
+from traindbg.hooks.torch_shards import has_values
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_unsaid import some_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +72,11 @@ class Modes:
 modes = Modes()
 
 
+def _is_several(rows: int, fewer: int) -> bool:
+    """Whether it is a multiple: each row several times, as for as many draws."""
+    return 0 < 2 * fewer <= rows and rows % fewer == 0
+
+
 class Forgotten:
     """A module that evaluations call in training mode, though they set others to their own mode.
 
@@ -80,7 +89,11 @@ class Forgotten:
         self._looked_at: dict[int, int] = {}  # by ids of models: after so many steps
         self._steps = -1  # after so many: of the evaluation that follows
         self._parts: set[int] = set()  # ids of companions called since the model was
-        self._are_sampled = False  # they are called several times in between, which is meant
+        self._are_sampled = False  # dropout draws several times of one input, which is meant
+        self._rows = 0  # that the model was given last
+        self._part_rows = 0  # the same of a companion
+        # Once one is forgotten: a few values of the model's first input since, and of its last one.
+        self._given: list[torch.Tensor] = []
 
     def forget(self) -> None:
         """Another training begins."""
@@ -93,6 +106,8 @@ class Forgotten:
             self._steps = steps
             self._parts.clear()
             self._are_sampled = False
+            self._rows = self._part_rows = 0
+            self._given.clear()
 
     @property
     def is_any(self) -> bool:
@@ -102,27 +117,58 @@ class Forgotten:
     def taken(self) -> Acting | None:
         """Its modules that act as in training; from now on there was none."""
         acting, self._acting = self._acting, None
+        self._given.clear()
         return acting
 
-    def model_called(self, training: torch.nn.Module | None, steps: int) -> None:
-        """The model, in an evaluation after so many steps; `training`: it, in training mode."""
+    def model_called(
+        self, training: torch.nn.Module | None, tensor: torch.Tensor, steps: int
+    ) -> None:
+        """The model, with `tensor`, in an evaluation after so many steps.
+
+        `training`: it, where it is in training mode.
+        """
         self._at_step(steps)
         self._parts.clear()
-        if training is not None:
+        self._rows = tensor.shape[0] if tensor.dim() else 0
+        if _is_several(self._rows, self._part_rows) or self._is_given_again(tensor):
+            self._is_meant()
+        elif training is not None:
             self._look_at(training, steps)
 
     def part_called(self, companion: torch.nn.Module, steps: int) -> None:
         """A companion of it."""
         self._at_step(steps)
         if id(companion) in self._parts:
-            self._are_sampled = True
-            self._acting = None
+            self._is_meant()
         self._parts.add(id(companion))
-        if companion.training and not self._are_sampled:
+        if companion.training:
             self._look_at(companion, steps)
 
+    def part_given(self, tensor: torch.Tensor) -> None:
+        """What a companion was called with."""
+        self._part_rows = tensor.shape[0] if tensor.dim() else 0
+        if _is_several(self._part_rows, self._rows):
+            self._is_meant()
+
+    def _is_meant(self) -> None:
+        self._are_sampled, self._acting = True, None
+        self._given.clear()
+
+    def _is_given_again(self, tensor: torch.Tensor) -> bool:
+        """Whether the first or the last input comes again, as far as values are at hand."""
+        if self._acting is None or tensor.numel() == 0 or not has_values(tensor):
+            return False
+        if capturing_graph(tensor) or not may_read(tensor):
+            return False
+        values = some_values(tensor)
+        is_again = any(
+            values.shape == known.shape and torch.equal(values, known) for known in self._given
+        )
+        self._given = [*self._given[:1], values]
+        return is_again
+
     def _look_at(self, model: torch.nn.Module, steps: int) -> None:
-        if torch.is_grad_enabled() or self._acting is not None:
+        if torch.is_grad_enabled() or self._acting is not None or self._are_sampled:
             return
         if self._looked_at.get(id(model)) != steps:
             self._looked_at[id(model)] = steps

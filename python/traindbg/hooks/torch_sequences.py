@@ -35,7 +35,6 @@ _MOST_CELLS = 1 << 22  # of a mask that are looked at
 _MOST_CALLS = 64  # in a step
 _MOST_KEPT = 1 << 23  # cells of masks that are kept until the step ends
 _MOST_ROWS = 16  # of a batch whose masks are looked at
-_FEWEST_ROWS = 2  # that show more, and so many that show less, than they should
 _FEWEST = 16  # values that are compared, positions that are looked at
 _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
@@ -483,12 +482,11 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float
 
 
 def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
-    """1: in each row it hides the end where the padding is, here more than that and there less.
+    """1: in each row it hides the end where the padding is, by the lengths of other rows.
 
-    0: it is none of such lengths, or right. None: it is the padding, either way round.
+    0: by no such lengths, or it is right. None: it is the padding, either way round.
     """
-    rows = min(len(mask), len(padding))
-    mask, padding = mask[:rows], padding[:rows]
+    rows = len(padding)
     if bool(padding[:, 0].any()):  # it is in front
         mask, padding = mask.flip(1), padding.flip(1)
     for hidden in (mask, ~mask):
@@ -497,9 +495,9 @@ def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
     for hidden in (mask, ~mask):
         run = hidden.flip(1).long().cumprod(1).flip(1).bool()
         if torch.equal(run, hidden) and bool(hidden.any()):
-            more = hidden.sum(1) - padding.sum(1)
-            both = min(int((more > 0).sum()), int((more < 0).sum()))
-            return float(both >= _FEWEST_ROWS and 2 * int((more != 0).sum()) >= rows)
+            here, there = hidden.sum(1), padding.sum(1)
+            is_other = torch.equal(here.sort().values, there.sort().values)
+            return float(is_other and 2 * int((here != there).sum()) >= rows)
     return 0.0
 
 
@@ -671,9 +669,10 @@ class _Seen:
         """
         ids = [given.values for given in self._inputs if given.values.dtype != torch.bool]
         masks = [given.values for given in self._inputs if given.values.dtype == torch.bool]
-        if not (self._is_all and ids and masks):
+        is_whole = self._is_all and all(len(x.values) == x.rows for x in self._inputs)
+        if not (is_whole and ids and masks):
             return None
-        shapes = {(tuple(x.shape[1:]), x.dim()) for x in (*ids, *masks)}
+        shapes = {x.shape for x in (*ids, *masks)}
         if len(shapes) != 1 or ids[0].dim() != 2:
             return None
         paddings = [padding_of(x) for x in ids]

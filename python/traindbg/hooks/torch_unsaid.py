@@ -98,7 +98,7 @@ def _constant(frame: FrameType, instruction: dis.Instruction) -> tuple[Any, ...]
     return value if isinstance(value, tuple) else ()
 
 
-def _some_values(tensor: torch.Tensor) -> torch.Tensor:
+def some_values(tensor: torch.Tensor) -> torch.Tensor:
     """A copy of a few, evenly over all of it."""
     with own_operations():
         flat = tensor.detach().flatten()
@@ -200,7 +200,7 @@ class UnsaidModes:
             if self._times >= _TIMES:
                 self._is_given_again()
 
-        later.ask("unsaid", [_some_values(tensor)], told)
+        later.ask("unsaid", [some_values(tensor)], told)
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any) -> None:
         """Some function was called in a pass that is looked at."""

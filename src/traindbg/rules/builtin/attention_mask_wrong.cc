@@ -24,9 +24,10 @@ const model::RuleInfo kAttentionMaskWrong = {
         "ids "
         "and a mask of truth values of the same shape, and nothing else of two dimensions and more, and in "
         "each row the "
-        "mask hides positions at the end where the padding is, but more than that in two rows and fewer in "
-        "two others, "
-        "and another number in half of them (error). Or a mask holds "
+        "mask hides positions at the end where the padding is, in half of the rows and more another number "
+        "of "
+        "them, "
+        "while sorted these numbers are those of the padding (error). Or a mask holds "
         "the "
         "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
         "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
@@ -134,10 +135,9 @@ class AttentionMaskWrong final : public Rule {
     void fire_of_others(const LoopFact& fact, FindingSink& sink) const {
         model::Finding finding = loop_finding("rows", model::Severity::kError, of_others_, fact);
         finding.message = base::format(
-            "The mask of {} is not that of the rows that it is given with: it hides the ends of rows, but of "
-            "some "
-            "it hides more than their padding and of others less, as if rows and lengths came in another "
-            "order.",
+            "The mask of {} is not that of the rows that it is given with: it hides the ends of rows by the "
+            "lengths "
+            "of others, as if rows and lengths came in another order.",
             place_of(fact));
         finding.fix =
             "Keep rows, lengths and labels in one order: where one is sorted, index the others by the same "

@@ -32,7 +32,8 @@ const model::RuleInfo kReplicaDivergence = {
         "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel, or "
         "between "
         "backward() and the optimizer's step all_reduce() is called on copies of all gradients, which "
-        "themselves stay as they are, or on the gradients themselves once the step is over (error). "
+        "themselves stay as they are, or, until step 50 and later, on the gradients themselves once the step "
+        "is over (error). "
         "Where gradients were recorded, and no gradient and no weight is the same, it may be a training that "
         "averages its weights now and then: a warning where they began differently "
         "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
@@ -70,6 +71,9 @@ class ReplicaDivergence final : public Rule {
         } else if (const std::optional<LoopFact> late = loop_fact(step, "reduced_after_step")) {
             ++reduced_looks_;
             is_too_late_ = true;
+            reduced_at_ = step.step();
+        } else if (is_too_late_ && loop_fact(step, "backward_passes")) {
+            reduced_looks_ = 0;
         }
         const Ranks::Together* together = ranks_.observe(step);
         if (together == nullptr || !are_alike_models_) return;
@@ -260,11 +264,11 @@ class ReplicaDivergence final : public Rule {
         const bool are_tied = are_gradients_same_ || are_copies || is_known || is_reduced_in_vain();
         if (key_.empty()) {
             if (in_a_row_ < steps_) return;
-            is_by_reduction_ = is_reduced_in_vain();
             if (are_tied) key_ = "copies";
             else if (may_be_alone() && do_drift(is_end)) key_ = "never_averaged";
             else return;
         }
+        is_by_reduction_ = is_by_reduction_ || is_reduced_in_vain();
         fire(now, sink);
     }
 
@@ -275,7 +279,9 @@ class ReplicaDivergence final : public Rule {
 
     // Of gradients that are not the same on all ranks, copies are averaged that nobody uses.
     [[nodiscard]] bool is_reduced_in_vain() const {
-        return reduced_looks_ >= kReducedLooks && are_gradients_other_ && !have_met_;
+        // Gradients may be reduced for a log where weights are averaged, which is not at every step.
+        return reduced_looks_ >= kReducedLooks && are_gradients_other_ && !have_met_ &&
+               (!is_too_late_ || reduced_at_ >= kUntilMet);
     }
 
     // Nothing ties the copies. Those of local SGD begin alike and come back to each other.
@@ -366,10 +372,12 @@ class ReplicaDivergence final : public Rule {
     std::uint64_t steps_;
     Ranks ranks_{true};
     std::uint64_t judged_ = 0, in_a_row_ = 0;
+    static constexpr model::StepIndex kUntilMet = 50;
     static constexpr std::uint64_t kReducedLooks = 3;
     std::uint64_t reduced_looks_ = 0;  // in a row, of all ranks
-    bool is_too_late_ = false;         // gradients are reduced, but after the step
-    bool is_by_reduction_ = false;     // that is what ties the copies
+    model::StepIndex reduced_at_ = 0;
+    bool is_too_late_ = false;      // gradients are reduced, but after the step
+    bool is_by_reduction_ = false;  // that is what ties the copies
     // Looks at inputs that speak for parts of a model, and against.
     std::uint64_t parts_ = 0, own_inputs_ = 0;
     bool are_alike_models_ = true, were_recorded_ = false, have_met_ = false;

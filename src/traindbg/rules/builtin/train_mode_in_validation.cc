@@ -24,7 +24,8 @@ const model::RuleInfo kTrainModeInValidation = {
         "evaluation in a row, at a single one of five times as many batches, or at the end of the run. So it "
         "does for a copy of the model that is evaluated instead (an average of its weights, say): of its "
         "class, with parameters of the same names and shapes, which were never given gradients. Or, of a "
-        "network in several modules, in two evaluations one is called without gradients in training mode "
+        "network in several modules, in two evaluations, ten steps and more apart, one is called without "
+        "gradients in training mode "
         "while "
         "another module, which goes from mode to mode, is in evaluation mode. Or, in two evaluations, or the "
         "only one, all modules are in evaluation mode, and code of the model drops values by a function that "
@@ -149,7 +150,16 @@ class TrainModeInValidation final : public Rule {
         // only.
         if (modules_ > 0 && number("others_in_eval") > 0) {
             ++judged_;
-            if (!has_loss_ && ++forgotten_ >= 2) fire_forgotten(sink);
+            const model::StepIndex before = std::exchange(last_forgotten_, step.step());
+            // Labels that a model makes for its own training, or the plays that it learns from, are no
+            // evaluation.
+            // Later ones are looked at now and then only.
+            if (forgotten_ > 0 && step.step() - before < kSeldom) ++frequent_;
+            if (frequent_ >= kFewFrequent) {
+                sink.clear(kForgotten);
+            } else if (!has_loss_ && ++forgotten_ >= 2 && frequent_ == 0) {
+                fire_forgotten(sink);
+            }
             return;
         }
         if (rows <= 0 || !modules) return;
@@ -218,7 +228,7 @@ class TrainModeInValidation final : public Rule {
     void fire_forgotten(FindingSink& sink) const {
         if (game_.is_on()) return;
         model::Finding finding;
-        finding.key = "forgotten";
+        finding.key = kForgotten;
         finding.severity = model::Severity::kWarning;
         finding.layer = place_;
         finding.tensor = tensor_;
@@ -266,9 +276,14 @@ class TrainModeInValidation final : public Rule {
     }
 
     static constexpr const char* kUnsaid = "unsaid";
+    static constexpr const char* kForgotten = "forgotten";
+    static constexpr model::StepIndex kSeldom = 10;  // steps between two evaluations, at least
+    static constexpr int kFewFrequent = 2;
     std::uint64_t batches_;
     std::uint64_t judged_ = 0;
-    Scored own_, copy_;                     // of the model, and of copies that nobody watches
+    Scored own_, copy_;  // of the model, and of copies that nobody watches
+    model::StepIndex last_forgotten_ = 0;
+    int frequent_ = 0;
     bool has_loss_ = false;                 // the evaluation before this step
     int forgotten_ = 0;                     // without a loss, which others were set to
     std::uint64_t unsaid_ = 0;              // evaluations in which a function dropped values
