@@ -56,6 +56,7 @@ const model::RuleInfo kBestWeightsNotKept = {
         "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a "
         "reference",
     .severity = model::Severity::kWarning,
+    .parameters = {},
 };
 
 class BestWeightsNotKept final : public Rule {
