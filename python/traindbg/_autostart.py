@@ -3,14 +3,16 @@
 The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
 outermost module that holds them, and that one is watched; where one optimizer trains several, the
 others as its companions. An optimizer whose model is not found is
-tried again when it makes its first step. Where no optimizer is made at all, the weights that change
-after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning and of
-transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for the
-metrics that they know.
+tried again when it makes its first step, and followed to its tensors themselves where a backward
+pass leads to them (`torch_optimized_search`). Where no optimizer is made at all, the weights that
+change after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning
+and of transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for
+the metrics that they know.
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import time
@@ -21,17 +23,20 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg import _core
+from traindbg._say import say
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
-from traindbg.hooks.torch_by_hand_search import Search
+from traindbg.hooks.torch_by_hand_search import ByHandSearch
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_leaves import Leaves, names_of
+from traindbg.hooks.torch_leaves import Leaves, Optimized, names_of, optimized_by
+from traindbg.hooks.torch_optimized_search import OptimizedSearch
+from traindbg.hooks.torch_pass_search import PassListener
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 # Of optimizers no model of which was found: how many steps until the next search, and after it.
@@ -39,12 +44,20 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
+_optimized: list[Optimized] = []  # of these, what optimizers train
 _MOST_DENIED = 64  # steps until who was not looked for for want of time is asked again
 _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
 
 
 class _Fruitless:
     searches = 0
+
+
+class _Unfound:
+    """What is said at the end where nothing was recorded."""
+
+    stepped = ""  # the type of an optimizer that did, and whose model was not found
+    has_recorded = False
 
 
 class _SearchTime:
@@ -107,7 +120,25 @@ def on_trained_by_hand(
         recordings.current.steps_before(losses, root if is_heard else None)
 
 
-_search: Search
+def on_optimized(optimizers: list[torch.optim.Optimizer]) -> None:
+    """Watches what these train, of which a backward pass has begun that leads to some of it."""
+    for optimizer in optimizers:  # its model may have been made after it
+        on_optimizer(optimizer)
+    if recordings.current is not None:
+        return
+    model = Optimized(optimizers)
+    _leaves.append(model)
+    _optimized.append(model)
+    _seen.update(optimizers)
+    watcher = _watch([model], optimizers[0])
+    watcher.is_found = True
+    watcher._observer = None  # nobody calls it
+    if recordings.current is not None:
+        recordings.current.by_hand.close()  # the pass may be of a closure, of a step under way
+
+
+_search: ByHandSearch
+_optimized_search: OptimizedSearch
 
 
 class Root(NamedTuple):
@@ -160,6 +191,8 @@ def on_optimizer(optimizer: Any) -> None:
     """Watches the model of an optimizer that nobody watches yet."""
     if type(optimizer).__hash__ is None or optimizer in _seen or not _is_to_be_searched(optimizer):
         return
+    if not optimized_by(optimizer):  # no module that could be watched holds such a thing
+        return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if hook.is_watched(parameters):
         _seen.add(optimizer)
@@ -173,17 +206,40 @@ def on_optimizer(optimizer: Any) -> None:
         return
 
     roots = _search_time.of(lambda: find_roots(parameters))
+    recording = recordings.current
     if not roots:
+        if recording is None:
+            _optimized_search.add(optimizer)
+        elif sum(tensor.numel() for tensor in optimized_by(optimizer)) > 1:
+            what = f"what an optimizer of type {type(optimizer).__name__} trains"
+            recording.unseen.say("optimized", what, "it is in no module that was found")
         return
-    if recordings.current is not None and recordings.current.retire_for(roots[0]):
+    if recording is not None and recording.retire_for(roots[0], _is_without_module(recording)):
         _seen.clear()  # should one that trained before step again, its model is watched again
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
     _watch(roots, optimizer).is_found = True
 
 
-def _watch(roots: list[torch.nn.Module], optimizer: Any) -> hook.Watcher:
+def _follow_optimized() -> None:
+    if recordings.current is not None:
+        recordings.current.follow_optimized()
+
+
+def _is_without_module(recording: recordings.Recording) -> bool:
+    """Whether what is watched is no module: something else than the model that is found now."""
+    watchers = recording.watched.watchers
+    return bool(watchers) and all(
+        each.is_found and isinstance(each.model, Optimized) for each in watchers
+    )
+
+
+def _watch(roots: Sequence[torch.nn.Module], optimizer: Any) -> hook.Watcher:
     """Watches the first one, and the others as its companions."""
+    _Unfound.has_recorded = True
+    _optimized_search.end()
+    if optimizer is not None:
+        _search.end()
     watcher = hook.watch(
         roots[0], optimizer, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False
     )
@@ -271,9 +327,18 @@ def _attach_to_accelerate(module: Any) -> None:
     module.Accelerator.log = log
 
 
+def _at_exit() -> None:
+    if _Unfound.stepped and not _Unfound.has_recorded:
+        say(
+            f"an optimizer of type {_Unfound.stepped} stepped, but no module was found that holds "
+            "what it trains, nor a backward pass that leads to it: traindbg.watch(model) in the "
+            "script attaches by hand"
+        )
+
+
 def install() -> None:
     """Installs the hooks for good. Call once, after torch was imported."""
-    global _installed, _search
+    global _installed, _search, _optimized_search
     if _installed:
         return
     _installed = True
@@ -281,14 +346,18 @@ def install() -> None:
     # the script gets a function that can be listened to.
     patches.acquire()
     checkpoints.from_the_start = True
-    _search = Search(on_trained_by_hand)
+    atexit.register(_at_exit)
+    passes = PassListener()
+    _optimized_search = OptimizedSearch(passes, on_optimized)
+    _search = ByHandSearch(passes, on_trained_by_hand)
     original = torch.optim.Optimizer.__init__
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         guarded("sources", sources.made, self)
-        guarded("autostart", _search.end)
+        if recordings.current is not None:
+            guarded("autostart", _search.end)
         guarded("autostart", on_optimizer, self)
 
     torch.optim.Optimizer.__init__ = init
@@ -296,12 +365,18 @@ def install() -> None:
     latest: weakref.ref[Any] = weakref.ref(original)  # nearly always the one that steps again
 
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if _optimized:
+            guarded("autostart", _follow_optimized)
         if latest() is not optimizer:
             guarded("autostart", look_at, optimizer)
 
     def look_at(optimizer: Any) -> None:
         nonlocal latest
         on_optimizer(optimizer)
+        if recordings.current is None:
+            _Unfound.stepped = type(optimizer).__name__
+        else:
+            _Unfound.has_recorded = True
         if type(optimizer).__hash__ is not None and optimizer in _seen:
             latest = weakref.ref(optimizer)
 

@@ -11,8 +11,9 @@ from torch import nn
 import traindbg as td
 from traindbg import _core, _plan
 from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_by_hand_search import Search
+from traindbg.hooks.torch_by_hand_search import ByHandSearch
 from traindbg.hooks.torch_leaves import Leaves, leaves_of, names_of
+from traindbg.hooks.torch_pass_search import PassListener
 
 BEGIN = """
 import json, sys
@@ -198,8 +199,9 @@ def test_passes_that_train_nothing_begin_no_recording(forked, run_dir, source) -
 def test_an_optimizer_ends_the_search() -> None:
     code = torch.autograd.grad.__code__
     torch_patches.acquire()
-    search = Search(lambda *_: None)
-    assert torch_patches.state.listener is search
+    passes = PassListener()
+    search = ByHandSearch(passes, lambda *_: None)
+    assert torch_patches.state.listener is passes
     assert torch.autograd.grad.__code__ is not code
     search.end()
     assert torch_patches.state.listener is None

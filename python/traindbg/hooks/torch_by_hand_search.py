@@ -1,9 +1,9 @@
 """Finds what is trained by hand, where no optimizer tells which model that is.
 
-While no optimizer was made, each backward pass is asked which leaves it leads to, and whether those
-of the pass before have changed since. When they have twice, they are trained by hand: the module
-that owns them is watched, or they themselves where none does. What is missed of the first steps
-but their losses is told by nobody.
+While there is no optimizer that tells, each backward pass is asked which leaves it leads to, and
+whether those of the pass before have changed since. When they have twice, they are trained by hand:
+the module that owns them is watched, or they themselves where none does. What is missed of the
+first steps but their losses is told by nobody.
 
 Holds weak references, and the losses of the first steps.
 """
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_changes import Changes, Found, elements_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_leaves import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from traindbg.hooks.torch_pass_search import PassListener
 
 _CHANGES = 2  # weights that are loaded or made anew after a trial change once
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
@@ -31,15 +31,9 @@ _MOST_PASSES = 10_000  # without a change
 _NEAR = 0.5  # an update changes less of a tensor than this
 _COMPARED = 8  # leaves
 
-_graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
-
-def _nothing(*_: Any, **__: Any) -> None:
-    pass
-
-
-class Search:
-    """One per process. While there is no recording, it is what `torch_patches` tells.
+class ByHandSearch:
+    """One per process.
 
     `found(leaves, losses, root)` is called with what is trained, the losses of the steps before,
     and that of the one under way.
@@ -47,16 +41,14 @@ class Search:
 
     def __init__(
         self,
+        passes: PassListener,
         found: Callable[[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None], None],
     ) -> None:
-        self.is_evaluating = False
         self.is_over = False
         self._found = found
-        self._stop_listening = patches.listen_to_grad()
         self._begin_anew()
-        if patches.state.listener is None:
-            listener: Any = self
-            patches.state.listen(listener, None, None)
+        self._listener = passes
+        passes.add(self.pass_begins)
 
     def _begin_anew(self) -> None:
         self._changes = Changes()
@@ -68,43 +60,16 @@ class Search:
         self._loss: torch.Tensor | None = None  # of the step under way
 
     def end(self) -> None:
-        """An optimizer was made, or nothing is found."""
+        """An optimizer trains what is watched, or nothing is found."""
         if self.is_over:
             return
         self.is_over = True
         self._begin_anew()
-        self._stop_listening()
-        listener: Any = patches.state.listener
-        if listener is self:
-            patches.state.listen(None, None, None)
-
-    def __getattr__(self, name: str) -> Any:
-        """All else that a listener hears is nothing to it."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return _nothing
-
-    def backward_begins(self, tensors: Any, retains: bool) -> None:
-        """Of a process that has no recording."""
-        guarded("by hand", self.pass_begins, tensors)
-        listener: Any = patches.state.listener
-        if listener is not self and listener is not None:
-            listener.backward_begins(tensors, retains)
-
-    def grad_begins(
-        self, outputs: Any, inputs: Sequence[Any], retains: bool, goes_on: bool
-    ) -> None:
-        """The same by `torch.autograd.grad`."""
-        leaves = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_leaf]
-        if leaves:
-            guarded("by hand", self.pass_begins, None if goes_on else outputs, leaves)
-        listener: Any = patches.state.listener
-        if listener is not self and listener is not None:
-            listener.grad_begins(outputs, inputs, retains, goes_on)
+        self._listener.remove(self.pass_begins)
 
     def pass_begins(self, roots: Any, leaves: list[torch.Tensor] | None = None) -> None:
-        """`leaves`: of which gradients are computed; None: all that the roots lead to."""
-        if self.is_over or (_graph_task is not None and _graph_task() != -1):
+        """Of a process that has no recording, or of what is not known to train. See `Asker`."""
+        if self.is_over:
             return
         self._passes += 1
         if self._passes > _MOST_PASSES:

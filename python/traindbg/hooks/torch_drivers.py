@@ -15,6 +15,7 @@ from traindbg.hooks.torch_between import WeightsBetween
 from traindbg.hooks.torch_description import description, optimizer_description
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_last_of_pass import LastOfPass
+from traindbg.hooks.torch_leaves import Optimized
 from traindbg.hooks.torch_parameters import (
     Owner,
     Parameters,
@@ -164,10 +165,19 @@ class Drivers:
 
     def smallest(self) -> tuple[torch.Tensor, str] | None:
         """The smallest parameter of what is trained, and its name."""
+        self.follow_optimized()
         table = self.table()
         if table is not None and table.smallest is not None:
             return table.smallest, table.smallest_name
         return None if self.by_hand is None else self.by_hand.smallest()
+
+    def follow_optimized(self) -> None:
+        """Learns what optimizers train by now, where no module holds it; lets go what they did."""
+        models = [model for model, _ in self._watched.models()]
+        if any(isinstance(model, Optimized) and model.has_changed() for model in models):
+            self._watched.parts_changed()
+            for optimizer in list(self._watched.tables):
+                self.learn(optimizer)
 
     def trains_by_hand(self) -> None:
         """Steps are found by changed weights from now on."""

@@ -1,7 +1,8 @@
 """Tensors that are trained without a module that holds them, as a module that can be watched.
 
-What a loss's graph ends in tells them. Their names are those of the variables, attributes, keys and
-places of lists that hold them; a local variable of a function shows no name.
+What a loss's graph ends in tells them, or the optimizers that have them. Their names are those of
+the variables, attributes, keys and places of lists that hold them; a local variable of a function
+shows no name.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg import _core
 from traindbg.hooks.torch_nodes import is_leaf
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def held_as(thing: Any, holders: Sequence[Any]) -> tuple[str, Any]:
     return "", None
 
 
-_MOST_NAMED = 32  # each is looked for among all objects
+_MOST_NAMED = 32
 
 
 def names_of(leaves: Sequence[Any], otherwise: str = "tensor") -> list[str]:
@@ -73,16 +75,18 @@ def names_of(leaves: Sequence[Any], otherwise: str = "tensor") -> list[str]:
     """
     names: list[str] = []
     lists: dict[int, str] = {}
+    others = gc.get_referrers(*leaves[:_MOST_NAMED]) if leaves else []
+    others = [holder for holder in others if holder is not leaves]
     for number, leaf in enumerate(leaves):
         if number >= _MOST_NAMED:
             names.append(otherwise and f"{otherwise}{number}")
             continue
-        others = [holder for holder in gc.get_referrers(leaf) if holder is not leaves]
         name, holder = held_as(leaf, others)
         if holder is not None:
             name = ""
             for each in others:  # lists: that of a variable or an attribute
-                if type(each) is list or type(each) is tuple:
+                is_list = type(each) is list or type(each) is tuple
+                if is_list and any(value is leaf for value in each):
                     if id(each) not in lists:
                         found, outer = held_as(each, gc.get_referrers(each))
                         lists[id(each)] = "" if outer is not None else found
@@ -90,7 +94,7 @@ def names_of(leaves: Sequence[Any], otherwise: str = "tensor") -> list[str]:
                         place = next(at for at, value in enumerate(each) if value is leaf)
                         name = f"{lists[id(each)]}.{place}"
             each = None
-        del others, holder
+        del holder
         name = name or (otherwise and f"{otherwise}{number}")
         names.append(name if name not in names or not name else f"{name}#{number}")
     return names
@@ -120,3 +124,61 @@ class Leaves(torch.nn.Module):  # type: ignore[misc]
             return False
         self._leaves = [weakref.ref(leaf) for leaf in leaves]
         return True
+
+
+class Optimized(Leaves):
+    """What optimizers train at the moment, as if it were the parameters of a module.
+
+    A program may give them others in the place of those, as one does that splits and removes what
+    it fits. Such a tensor has the name of the one whose place it took. It keeps none alive.
+    """
+
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        super().__init__([], [])
+        modules: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
+        tables = [vars(module).get("_parameters") for module in modules]
+        self.is_beside_models = any(tables)  # that have parameters, which others may train
+        self._optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
+        self.has_changed()
+
+    def follow(self, leaves: Sequence[torch.Tensor]) -> bool:
+        """Nothing: the end of one graph need not be all that they train."""
+        return False
+
+    def has_changed(self) -> bool:
+        """Whether the optimizers were given other tensors since it was asked for the last time."""
+        leaves = self._now()
+        is_as_long = len(leaves) == len(self._leaves)
+        if is_as_long and all(map(_is, self._leaves, leaves)):
+            return False
+        if not is_as_long:
+            known = {id(leaf): name for name, leaf in self.named_parameters()}
+            new = [leaf for leaf in leaves if id(leaf) not in known]
+            known.update(zip(map(id, new), self._new_names(new, set(known.values())), strict=True))
+            self._names = [known[id(leaf)] for leaf in leaves]
+        self._leaves = [weakref.ref(leaf) for leaf in leaves]
+        self._shapes = [leaf.shape for leaf in leaves]
+        return True
+
+    def _now(self) -> list[torch.Tensor]:
+        alive = [optimizer for known in self._optimizers if (optimizer := known()) is not None]
+        return list({id(leaf): leaf for each in alive for leaf in optimized_by(each)}.values())
+
+    @staticmethod
+    def _new_names(leaves: Sequence[torch.Tensor], taken: set[str]) -> Iterator[str]:
+        for name in names_of(leaves):
+            free, number = name, 2
+            while free in taken:
+                free, number = f"{name}#{number}", number + 1
+            taken.add(free)
+            yield free
+
+
+def _is(known: weakref.ref[torch.Tensor], leaf: torch.Tensor) -> bool:
+    return known() is leaf
+
+
+def optimized_by(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """The tensors of numbers that it trains."""
+    held = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    return [parameter for parameter in held if parameter.is_floating_point()]

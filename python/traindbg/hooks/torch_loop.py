@@ -28,6 +28,7 @@ from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
 from traindbg.hooks.torch_later import brought, may_read
+from traindbg.hooks.torch_leaves import Optimized
 from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
@@ -399,9 +400,18 @@ class LoopObserver:
             known = in_any_optimizer()
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
-        self._left_out.graph_seen(outside, self._parameters())
+        if not self.is_for_a_model():
+            self._left_out.graph_seen(outside, self._parameters())
         self._tell_copies(outside if len(outside) == len(graph.leaves) else [])
         return graph
+
+    def is_for_a_model(self) -> bool:
+        """Whether what is trained may be an input of models, which stay as they are: an image, say.
+
+        It may be there to raise their loss.
+        """
+        models = [model for model, _ in self._models.models()]
+        return any(isinstance(model, Optimized) and model.is_beside_models for model in models)
 
     def _tell_copies(self, leaves: list[torch.Tensor]) -> None:
         """Of a graph that has no watched parameter: how many copies, trained by nobody, it has."""
@@ -539,7 +549,8 @@ class LoopObserver:
             return
         tell = self._teller.fact
         first = roots[0]
-        if all(root.tells_sign and root.sign != 0 for root in roots):
+        is_told = all(root.tells_sign and root.sign != 0 for root in roots)
+        if is_told and not self.is_for_a_model():
             tell("loss_sign", roots[0].sign if len({r.sign for r in roots}) == 1 else 0, first.name)
         if len(roots) > 1:
             follow = all(

@@ -245,7 +245,8 @@ class LossObserver:
         whose = self._hot.whose_turn() if mode == _TRAIN else ""
         mark += f"@{whose}" if whose else ""
         is_further = mark != (self._micro.loss_mark if mode == _TRAIN else "")
-        if name in CLASSIFIERS and due & _CLASSES and not is_further:
+        is_judged = name in CLASSIFIERS and due & _CLASSES and not is_further
+        if is_judged and not self._facts.loop.is_for_a_model():
             if name not in OF_TWO:
                 self._take_classes(mode, name, args, kwargs)
             elif mode == _TRAIN:

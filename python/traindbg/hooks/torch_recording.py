@@ -249,16 +249,17 @@ class Recording:
         for watcher in self.watched.companions_of(leader):
             guarded("forward", self.attachment.prepare, watcher)
 
-    def retire_for(self, model: torch.nn.Module) -> bool:
+    def retire_for(self, model: torch.nn.Module, is_another: bool = False) -> bool:
         """`model` is found, and about to be trained after others; whether they are done with.
 
         They may be kept, in a list or a variable, and are watched no more. One that is trained
         again all the same, as in two parts of which one began earlier, is watched again by whoever
         finds it, and stays. What rules look at first is due for the training of `model`; that it is
-        one is told when it steps (`Drivers`).
+        one is told when it steps (`Drivers`). `is_another`: those before were something else,
+        however few their steps.
         """
         is_between = self.hot.steps > 0 and not self.watched.is_retired(model)
-        if not is_between or not self.drivers.was_long_enough():
+        if not is_between or not (is_another or self.drivers.was_long_enough()):
             return False
         self._evaluations.end()
         for watcher in list(self.watched.watchers):
@@ -446,6 +447,11 @@ class Recording:
     @boundary("parameters")
     def modules_changed(self) -> None:
         self.watched.parts_changed()
+
+    @boundary("parameters")
+    def follow_optimized(self) -> None:
+        """An optimizer is about to step that trains what no module holds."""
+        self.drivers.follow_optimized()
 
     # Steps.
 
