@@ -120,6 +120,13 @@ def on_trained_by_hand(
         recordings.current.steps_before(losses, root if is_heard else None)
 
 
+def _owned_without_model() -> set[int]:
+    """The ids of what optimizers train whose models were not found."""
+    return {
+        id(p) for known in list(_searches) for group in known.param_groups for p in group["params"]
+    }
+
+
 def on_optimized(optimizers: list[torch.optim.Optimizer]) -> None:
     """Watches what these train, of which a backward pass has begun that leads to some of it."""
     for optimizer in optimizers:  # its model may have been made after it
@@ -330,9 +337,9 @@ def _attach_to_accelerate(module: Any) -> None:
 def _at_exit() -> None:
     if _Unfound.stepped and not _Unfound.has_recorded:
         say(
-            f"an optimizer of type {_Unfound.stepped} stepped, but no module was found that holds "
-            "what it trains, nor a backward pass that leads to it: traindbg.watch(model) in the "
-            "script attaches by hand"
+            f"an optimizer of type {_Unfound.stepped} stepped, but what it trains is in no module "
+            "that was found, and no backward pass leads to two numbers of it or more; "
+            "traindbg.watch(model) in the script attaches by hand"
         )
 
 
@@ -349,7 +356,7 @@ def install() -> None:
     atexit.register(_at_exit)
     passes = PassListener()
     _optimized_search = OptimizedSearch(passes, on_optimized)
-    _search = ByHandSearch(passes, on_trained_by_hand)
+    _search = ByHandSearch(passes, on_trained_by_hand, _owned_without_model)
     original = torch.optim.Optimizer.__init__
 
     @functools.wraps(original)

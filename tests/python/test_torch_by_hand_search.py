@@ -200,7 +200,7 @@ def test_an_optimizer_ends_the_search() -> None:
     code = torch.autograd.grad.__code__
     torch_patches.acquire()
     passes = PassListener()
-    search = ByHandSearch(passes, lambda *_: None)
+    search = ByHandSearch(passes, lambda *_: None, set)
     assert torch_patches.state.listener is passes
     assert torch.autograd.grad.__code__ is not code
     search.end()

@@ -36,16 +36,18 @@ class ByHandSearch:
     """One per process.
 
     `found(leaves, losses, root)` is called with what is trained, the losses of the steps before,
-    and that of the one under way.
+    and that of the one under way. `owned()` gives the ids of what optimizers change.
     """
 
     def __init__(
         self,
         passes: PassListener,
         found: Callable[[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None], None],
+        owned: Callable[[], set[int]],
     ) -> None:
         self.is_over = False
         self._found = found
+        self._owned = owned
         self._begin_anew()
         self._listener = passes
         passes.add(self.pass_begins)
@@ -80,6 +82,8 @@ class ByHandSearch:
         if leaves is None and (is_due or found is not Found.SAME):
             leaves = leaves_of(roots)
         if leaves is not None:
+            owned = self._owned()
+            leaves = [leaf for leaf in leaves if id(leaf) not in owned]
             parameters = [leaf for leaf in leaves if isinstance(leaf, torch.nn.Parameter)]
             leaves = parameters or leaves
             ids = [id(leaf) for leaf in leaves]
@@ -97,7 +101,7 @@ class ByHandSearch:
             self._step_ended()
         if self._loss is None:
             self._loss = _number_of(roots)
-        if leaves is not None and len(self._losses) >= _CHANGES:
+        if leaves and len(self._losses) >= _CHANGES:
             losses, loss = self._losses, self._loss
             self._begin_anew()
             self._found(leaves, losses, loss)
