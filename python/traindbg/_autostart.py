@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +30,15 @@ from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_by_hand_search import ByHandSearch
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_leaves import Leaves, Optimized, names_of, optimized_by
+from traindbg.hooks.torch_leaves import (
+    Leaves,
+    Optimized,
+    OptimizedInputs,
+    are_models_beside,
+    may_be_trained,
+    names_of,
+    optimized_by,
+)
 from traindbg.hooks.torch_optimized_search import OptimizedSearch
 from traindbg.hooks.torch_pass_search import PassListener
 from traindbg.hooks.torch_resume import checkpoints
@@ -44,8 +53,9 @@ _searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDict
 _installed = False
 _MOST_ROOTS = 16  # of one optimizer: each is asked at every call of a module that is looked at
 _leaves: list[Leaves] = []  # watched in the place of models
+_in_search = threading.Lock()
 _optimized: list[Optimized] = []  # of these, what optimizers train
-_MOST_DENIED = 64  # steps until who was not looked for for want of time is asked again
+_MOST_DENIED = 64  # steps between searches, from when one was not made for want of time
 _MOST_FRUITLESS = 8  # searches for what is trained beside a watched model: each is of all objects
 
 
@@ -65,7 +75,7 @@ class _SearchTime:
 
     A program may make thousands of optimizers. There is a second for all searches, and a second
     for those that find nothing; what they take of these comes back by a tenth, and by a fiftieth,
-    of the time that goes by. Who is not looked for is asked again some steps later.
+    of the time that goes by. Who is not looked for is asked again at its next step.
     """
 
     MOST = 1.0  # seconds
@@ -127,13 +137,39 @@ def _owned_without_model() -> set[int]:
     }
 
 
+def _names_if_time(leaves: Sequence[torch.Tensor]) -> list[str]:
+    if not _search_time.is_left():
+        return [f"tensor{number}" for number, _ in enumerate(leaves)]
+    names: list[str] = []
+
+    def look() -> list[torch.nn.Module]:
+        names.extend(names_of(leaves))
+        return []
+
+    _search_time.of(look)
+    return names
+
+
 def on_optimized(optimizers: list[torch.optim.Optimizer]) -> None:
     """Watches what these train, of which a backward pass has begun that leads to some of it."""
-    for optimizer in optimizers:  # its model may have been made after it
-        on_optimizer(optimizer)
-    if recordings.current is not None:
+    if recordings.current is not None or not _search_time.is_left():
         return
-    model = Optimized(optimizers)
+    if not _in_search.acquire(blocking=False):  # in another thread
+        return
+    try:
+        _watch_optimized(optimizers)
+    finally:
+        _in_search.release()
+
+
+def _watch_optimized(optimizers: list[torch.optim.Optimizer]) -> None:
+    trained = [tensor for optimizer in optimizers for tensor in optimized_by(optimizer)]
+    if _may_be_in_modules(trained) and _search_time.of(lambda: find_roots(trained)):
+        for optimizer in optimizers:  # their model was made after them
+            on_optimizer(optimizer)
+        return
+    kind = OptimizedInputs if are_models_beside() else Optimized
+    model = kind(optimizers, _names_if_time)
     _leaves.append(model)
     _optimized.append(model)
     _seen.update(optimizers)
@@ -142,6 +178,10 @@ def on_optimized(optimizers: list[torch.optim.Optimizer]) -> None:
     watcher._observer = None  # nobody calls it
     if recordings.current is not None:
         recordings.current.by_hand.close()  # the pass may be of a closure, of a step under way
+
+
+def _may_be_in_modules(tensors: Iterable[torch.Tensor]) -> bool:
+    return any(isinstance(tensor, torch.nn.Parameter) for tensor in tensors)
 
 
 _search: ByHandSearch
@@ -198,21 +238,22 @@ def on_optimizer(optimizer: Any) -> None:
     """Watches the model of an optimizer that nobody watches yet."""
     if type(optimizer).__hash__ is None or optimizer in _seen or not _is_to_be_searched(optimizer):
         return
-    if not optimized_by(optimizer):  # no module that could be watched holds such a thing
-        return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if not any(map(may_be_trained, parameters)):
+        return
     if hook.is_watched(parameters):
         _seen.add(optimizer)
+        _add_to_optimized(parameters, optimizer)
         if recordings.current is not None:  # a second training of the same model, perhaps
             recordings.current.drivers.expect_other()
             guarded("autostart", _watch_others, recordings.current, parameters, optimizer)
         return
-    if not _search_time.is_left():
-        left, then = _searches[optimizer]
-        _searches[optimizer] = (min(left, _MOST_DENIED), min(then, _MOST_DENIED))
-        return
-
-    roots = _search_time.of(lambda: find_roots(parameters))
+    roots: list[torch.nn.Module] = []
+    if _may_be_in_modules(parameters):
+        if not _search_time.is_left():
+            _searches[optimizer] = (0, min(_searches[optimizer][1], _MOST_DENIED))
+            return
+        roots = _search_time.of(lambda: find_roots(parameters))
     recording = recordings.current
     if not roots:
         if recording is None:
@@ -226,6 +267,14 @@ def on_optimizer(optimizer: Any) -> None:
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
     _watch(roots, optimizer).is_found = True
+
+
+def _add_to_optimized(parameters: list[torch.Tensor], optimizer: Any) -> None:
+    """An optimizer that is made anew for what another one trained, in each epoch, say."""
+    trained = {id(parameter) for parameter in parameters}
+    for model in _optimized:
+        if any(id(parameter) in trained for parameter in model.parameters()):
+            model.add(optimizer)
 
 
 def _follow_optimized() -> None:

@@ -115,7 +115,7 @@ MANY_OPTIMIZERS = "from time import sleep\n" + (
     LONE_PARAMETER.partition("for step in")[0].replace("+= 1", "+= 1; sleep(0.005)")
     + """
 for number in range(500):
-    weights = torch.randn(5, requires_grad=True)
+    weights = nn.Parameter(torch.randn(5))
     optimizer = torch.optim.Adam([weights], lr=0.1)
     for step in range(3):
         optimizer.zero_grad()

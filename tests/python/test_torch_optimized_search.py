@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_leaves import Optimized
+from traindbg.hooks.torch_leaves import Optimized, are_models_beside, names_of
 from traindbg.hooks.torch_optimized_search import OptimizedSearch
 from traindbg.hooks.torch_pass_search import PassListener
 
@@ -92,7 +93,7 @@ def test_an_optimizer_that_is_gone_is_not_held(search: OptimizedSearch, found: F
 
 def optimized(*tensors: torch.Tensor) -> tuple[torch.optim.Optimizer, Optimized]:
     optimizer = torch.optim.SGD(list(tensors), lr=0.1)
-    return optimizer, Optimized([optimizer])
+    return optimizer, Optimized([optimizer], names_of)
 
 
 def test_names_are_those_of_what_holds_the_tensors() -> None:
@@ -127,11 +128,54 @@ def test_groups_that_are_added_leave_the_names_of_those_before() -> None:
 def test_what_several_optimizers_share_is_there_once() -> None:
     shared = weights(3)
     optimizers = [torch.optim.SGD([shared], lr=0.1) for _ in range(2)]
-    assert len(list(Optimized(optimizers).named_parameters())) == 1
+    assert len(list(Optimized(optimizers, names_of).named_parameters())) == 1
 
 
 def test_models_with_parameters_are_beside_it() -> None:
     layer = nn.Linear(2, 2)
-    _, model = optimized(weights(3))
-    assert model.is_beside_models
+    assert are_models_beside()
     assert layer.weight.requires_grad
+
+
+def test_an_optimizer_that_is_made_anew_goes_on_with_the_same_tensors() -> None:
+    weight = weights(3)
+    optimizer, model = optimized(weight)
+    del optimizer
+    gc.collect()
+    assert not model.has_changed()
+    assert [name for name, _ in model.named_parameters()] == ["tensor0"]
+    another = torch.optim.SGD([weight], lr=0.1)
+    model.add(another)
+    assert not model.has_changed()
+    another.add_param_group({"params": [weights(2)]})
+    assert model.has_changed()
+
+
+def test_tensors_are_looked_for_in_the_thread_that_began() -> None:
+    weight = weights(3)
+    optimizer, model = optimized(weight)
+    optimizer.param_groups[0]["params"][0] = weights(5)
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(model.has_changed()))
+    thread.start()
+    thread.join()
+    assert found == [False]
+    assert model.has_changed()
+
+
+def test_of_what_grows_at_each_step_many_are_learnt_anew_seldom() -> None:
+    optimizer, model = optimized(weights(2))
+    followed = 0
+    for _ in range(1000):
+        optimizer.add_param_group({"params": [weights(2)]})
+        followed += model.has_changed()
+    assert followed < 50
+
+
+def test_huge_lists_are_not_gone_through_for_names() -> None:
+    weight, held = weights(2), [None] * 10_000
+    held[-1] = weight
+    assert names_of([weight]) == ["tensor0"]
+    assert names_of([{"0.weight": weight}["0.weight"]]) == ["tensor0"]
+    table = {"0.weight": weight}
+    assert names_of(list(table.values())) == ["0.weight"]

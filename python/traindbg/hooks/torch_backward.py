@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_loss_observer import LossObserver
     from traindbg.hooks.torch_micro_batches import MicroBatches
     from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_threads import Threads
     from traindbg.hooks.torch_watched import WatchedModels
 
 _TRAIN = _core.TRAIN
@@ -52,6 +53,8 @@ class Host(Protocol):
 
     @property
     def in_backward(self) -> StepsInBackward: ...
+    @property
+    def threads(self) -> Threads: ...
 
 
 class BackwardObserver:
@@ -91,6 +94,8 @@ class BackwardObserver:
 
     @boundary("backward")
     def backward_begins(self, tensors: Any, retains: bool) -> None:
+        if not self._host.threads.is_heard():
+            return
         self._host.in_backward.look()
         # Anything else, such as a generator, is the training's alone to go through.
         guarded("sources", sources.note, "backward")
@@ -140,6 +145,8 @@ class BackwardObserver:
 
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:
+        if not self._host.threads.is_heard():
+            return
         self._ended(retains)
         self._by_hand.pass_ended()
 

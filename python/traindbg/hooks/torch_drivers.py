@@ -19,6 +19,7 @@ from traindbg.hooks.torch_leaves import Optimized
 from traindbg.hooks.torch_parameters import (
     Owner,
     Parameters,
+    WeakParameters,
     base_rate,
     learning_rates,
     number_of,
@@ -303,19 +304,19 @@ class Drivers:
         if optimizer not in self._watched.tables and optimizer not in self._lost:
             self._lost[optimizer] = guarded("checkpoints", checkpoints.what_was_lost, optimizer)
         guarded("checkpoints", checkpoints.steps, optimizer)
-        table = Parameters()
+        are_held = not any(isinstance(holder.model, Optimized) for holder in holders)
+        table = Parameters() if are_held else WeakParameters()
         table.groups = len(optimizer.param_groups)
+        latest: torch.Tensor | None = None
         for parameter, owner in self._watched.owned_by(holders):
-            if id(parameter) in others or number_of(parameter) == 0:
+            if id(parameter) in others or number_of(parameter) == 0 or parameter is latest:
                 continue
-            if any(parameter is known for known in table.values[-1:]):
-                continue
+            latest = parameter
             self._learn_parameter(table, parameter, owner)
             in_turn = id(parameter) in owned and parameter.requires_grad
             smallest = table.smallest
             if in_turn and (smallest is None or parameter.numel() < smallest.numel()):
-                table.smallest = parameter
-                table.smallest_name = owner.path
+                table.is_smallest(parameter, owner.path)
         is_new = optimizer not in self._watched.tables
         self._watched.tables[optimizer] = table
         self._beside = None
@@ -329,15 +330,12 @@ class Drivers:
         self, table: Parameters, parameter: torch.nn.Parameter, owner: Owner
     ) -> None:
         role = role_of(owner.path)
-        table.values.append(parameter)
-        table.owners.append(owner)
-        table.weight_ids.append(
-            self._tensors.tensor_id(f"{role}/{owner.path}", role, parameter, owner)
-        )
+        weight = self._tensors.tensor_id(f"{role}/{owner.path}", role, parameter, owner)
         # Of a distributed one the placement may be another than the parameter's.
         gradient = parameter if parameter.grad is None else parameter.grad
-        table.gradient_ids.append(
-            self._tensors.tensor_id(f"gradient/{owner.path}", "gradient", gradient, owner)
+        name = f"gradient/{owner.path}"
+        table.add(
+            parameter, owner, weight, self._tensors.tensor_id(name, "gradient", gradient, owner)
         )
 
     def takes_over(
@@ -357,7 +355,8 @@ class Drivers:
                 return False
             self._watched.tables.pop(driver, None)  # it is done; if not, it is learnt again
             # What it shares with that is its own now.
-            self._watched.tables[optimizer].is_stale = True
+            if optimizer in self._watched.tables:  # unless the two are equal to each other
+                self._watched.tables[optimizer].is_stale = True
         guarded("optimizer", self._set_driver, optimizer)
         return True
 

@@ -58,10 +58,11 @@ class KeptGradients:
             return
         for optimizer, since in list(self._since.items()):
             table = tables.get(optimizer)
-            if table is None or table.smallest is None:
+            smallest = None if table is None else table.smallest
+            if smallest is None:
                 self._since.pop(optimizer, None)
                 continue
-            gradient = table.smallest.grad
+            gradient = smallest.grad
             is_other = since.gradient() is not gradient
             if gradient is None or is_other:
                 self._cleared.add(optimizer)
@@ -80,7 +81,8 @@ class KeptGradients:
         since = self._since.pop(optimizer, None)
         passes, is_cleared = self._passes.pop(optimizer, 0), optimizer in self._cleared
         self._cleared.discard(optimizer)
-        gradient = None if table.smallest is None else table.smallest.grad
+        smallest = table.smallest
+        gradient = None if smallest is None else smallest.grad
         if gradient is not None:
             self._since[optimizer] = _Since(weakref.ref(gradient))
         if since is None or passes == 0:

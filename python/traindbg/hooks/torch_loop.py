@@ -28,7 +28,7 @@ from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
 from traindbg.hooks.torch_later import brought, may_read
-from traindbg.hooks.torch_leaves import Optimized
+from traindbg.hooks.torch_leaves import OptimizedInputs
 from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
@@ -410,8 +410,7 @@ class LoopObserver:
 
         It may be there to raise their loss.
         """
-        models = [model for model, _ in self._models.models()]
-        return any(isinstance(model, Optimized) and model.is_beside_models for model in models)
+        return any(isinstance(model, OptimizedInputs) for model, _ in self._models.models())
 
     def _tell_copies(self, leaves: list[torch.Tensor]) -> None:
         """Of a graph that has no watched parameter: how many copies, trained by nobody, it has."""

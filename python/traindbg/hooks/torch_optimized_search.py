@@ -8,6 +8,7 @@ are not found so, nor are multipliers, which are one number.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,14 @@ _FEWEST = 2  # numbers
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
 _LOOKS_EVERY = 64
 _MOST_PASSES = 10_000
+_MOST_OPTIMIZERS = 64  # the latest ones
 
 
 class OptimizedSearch:
     """One per process. Holds weak references.
 
-    `found(optimizers)` is called with all whose models were not found, when a pass leads to what
-    one of them trains.
+    `found(optimizers)` is called with those of a thread whose models were not found, when a pass in
+    it leads to what one of them trains; those that it leads to are in front.
     """
 
     def __init__(
@@ -38,13 +40,17 @@ class OptimizedSearch:
     ) -> None:
         self._listener = passes
         self._found = found
-        self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # In the order of `add`, with the thread that did.
+        self._optimizers: list[tuple[weakref.ref[torch.optim.Optimizer], int]] = []
         self._passes = 0
 
     def add(self, optimizer: torch.optim.Optimizer) -> None:
         """Its model was not found, and nothing is recorded."""
         if self._passes <= _MOST_PASSES and _numbers_of(optimizer) >= _FEWEST:
-            self._optimizers.add(optimizer)
+            alive = [each for each in self._optimizers if each[0]() is not None]
+            if all(known() is not optimizer for known, _ in alive):
+                alive.append((weakref.ref(optimizer), threading.get_ident()))
+            self._optimizers = alive[-_MOST_OPTIMIZERS:]
             self._listener.add(self.pass_begins)
 
     def end(self) -> None:
@@ -58,9 +64,13 @@ class OptimizedSearch:
         if self._passes > _MOST_PASSES:
             self.end()
         elif self._passes <= _LOOKS or self._passes % _LOOKS_EVERY == 0:
-            reached = {id(leaf) for leaf in (leaves_of(roots) if leaves is None else leaves)}
-            optimizers = list(self._optimizers)
-            if any(_numbers_of(optimizer, reached) >= _FEWEST for optimizer in optimizers):
+            ends = leaves_of(roots, with_complex=True) if leaves is None else leaves
+            reached = {id(leaf) for leaf in ends}
+            here = threading.get_ident()
+            alive = [known() for known, thread in self._optimizers if thread == here]
+            optimizers = [optimizer for optimizer in alive if optimizer is not None]
+            optimizers.sort(key=lambda each: _numbers_of(each, reached) < _FEWEST)
+            if optimizers and _numbers_of(optimizers[0], reached) >= _FEWEST:
                 self._found(optimizers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -72,14 +73,71 @@ class Parameters:
     """The parameters that one optimizer answers for, with the ids of their tensors."""
 
     def __init__(self) -> None:
-        self.values: list[torch.nn.Parameter] = []
         self.owners: list[Owner] = []
         self.weight_ids: list[int] = []
         self.gradient_ids: list[int] = []
         self.groups = 0
         self.is_stale = False  # modules or parameters were put somewhere since
-        self.smallest: torch.nn.Parameter | None = None
         self.smallest_name = ""
+        self._values: list[torch.nn.Parameter] = []
+        self._smallest: torch.nn.Parameter | None = None
+
+    @property
+    def values(self) -> list[torch.nn.Parameter]:
+        """To be asked before what else there is of each."""
+        return self._values
+
+    @property
+    def smallest(self) -> torch.nn.Parameter | None:
+        """Of those that the optimizer steps itself."""
+        return self._smallest
+
+    def add(self, parameter: torch.nn.Parameter, owner: Owner, weight: int, gradient: int) -> None:
+        """One more; `weight` and `gradient` are the ids of its tensors."""
+        self._values.append(parameter)
+        self.owners.append(owner)
+        self.weight_ids.append(weight)
+        self.gradient_ids.append(gradient)
+
+    def is_smallest(self, parameter: torch.nn.Parameter, name: str) -> None:
+        """Says which one is."""
+        self._smallest, self.smallest_name = parameter, name
+
+
+class WeakParameters(Parameters):
+    """The same of tensors that no module holds, and which go when the program lets them go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: list[weakref.ref[torch.nn.Parameter]] = []
+        self._known_smallest: weakref.ref[torch.nn.Parameter] | None = None
+
+    @property
+    def values(self) -> list[torch.nn.Parameter]:
+        """Those that are alive; of others nothing is kept."""
+        found = [known() for known in self._known]
+        if any(each is None for each in found):
+            kept = [place for place, each in enumerate(found) if each is not None]
+            self._known = [self._known[place] for place in kept]
+            self.owners = [self.owners[place] for place in kept]
+            self.weight_ids = [self.weight_ids[place] for place in kept]
+            self.gradient_ids = [self.gradient_ids[place] for place in kept]
+        return [each for each in found if each is not None]
+
+    @property
+    def smallest(self) -> torch.nn.Parameter | None:
+        """None where it is gone, too."""
+        return None if self._known_smallest is None else self._known_smallest()
+
+    def add(self, parameter: torch.nn.Parameter, owner: Owner, weight: int, gradient: int) -> None:
+        """See `Parameters`."""
+        super().add(parameter, owner, weight, gradient)
+        self._values.clear()
+        self._known.append(weakref.ref(parameter))
+
+    def is_smallest(self, parameter: torch.nn.Parameter, name: str) -> None:
+        """See `Parameters`."""
+        self._known_smallest, self.smallest_name = weakref.ref(parameter), name
 
 
 def word_of(dtype: torch.dtype) -> str:

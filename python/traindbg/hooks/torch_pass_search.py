@@ -63,8 +63,8 @@ class PassListener:
     def backward_begins(self, tensors: Any, retains: bool) -> None:
         """Of a process that has no recording. One may begin, which hears of the pass, too."""
         self._tell(tensors, None)
-        listener: Any = patches.state.listener
-        if listener is not self and listener is not None:
+        listener = self._begun(tensors)
+        if listener is not None:
             listener.backward_begins(tensors, retains)
 
     def grad_begins(
@@ -74,11 +74,19 @@ class PassListener:
         leaves = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_leaf]
         if leaves:
             self._tell(None if goes_on else outputs, leaves)
-        listener: Any = patches.state.listener
-        if listener is not self and listener is not None:
+        listener = self._begun(outputs)
+        if listener is not None:
             listener.grad_begins(outputs, inputs, retains, goes_on)
+
+    def _begun(self, roots: Any) -> Any:
+        """The recording that has begun, where it hears this thread."""
+        listener: Any = patches.state.listener
+        if listener is self or listener is None:
+            return None
+        threads = patches.state.threads
+        return listener if threads is None or threads.hears_backward(roots) else None
 
     def _tell(self, roots: Any, leaves: list[torch.Tensor] | None) -> None:
         if _graph_task is None or _graph_task() == -1:
             for asker in list(self._askers):
-                guarded("autostart", asker, roots, leaves)
+                guarded("search", asker, roots, leaves)

@@ -226,7 +226,8 @@ class Recording:
         if not self.watched.is_retired(model):  # else it is found when it steps, after its pass
             guarded("forward", self.attachment.prepare, watcher)
         if self.hot.first_backward:
-            guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
+            is_due = bool(self.hot.due & _LOOP) and self.threads.is_alone()
+            guarded("loop", self._facts.loop.begin, is_due)
         return watcher
 
     def add_companions(self, leader: Watcher, models: list[torch.nn.Module]) -> None:

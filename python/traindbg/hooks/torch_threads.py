@@ -1,14 +1,18 @@
 """Whose training is recorded where several threads train at the same time: one of them.
 
 A recording is of one training, whose steps follow one another. What is more, a backward pass writes
-gradients without the interpreter's lock: to look at `.grad` in another thread meanwhile can end the
-process. So a thread that begins a backward pass waits until hooks that run in another one are left,
-and when that one is in the middle of a step, only one of the two is heard from then on, and what
-the other one trains is watched no more. Threads that train one after the other are all heard.
+gradients without the interpreter's lock, and so does `zero_grad()` give them back: to look at
+`.grad` in another thread meanwhile can end the process. So a thread that begins a backward pass
+waits until hooks that run in another one are left, and when that one trains, only one of the two is
+heard from then on, and what the other one trains is watched no more. Threads that train one after
+the other are all heard.
 """
 
 from __future__ import annotations
 
+import concurrent.futures.thread
+import queue
+import selectors
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -33,6 +37,7 @@ _MOST_LOOKS = 3  # for the model that a thread's passes train
 _RUNS_A_PASS = "_engine_run_backward"  # PyTorch's, while the interpreter's lock is given away
 _MOST_NODES = 30_000
 _this_thread = threading.get_ident
+_WAITING = {module.__file__ for module in (threading, queue, selectors, concurrent.futures.thread)}
 # Where a compiler follows a backward pass into what is called here, it warns of builtin functions
 # that it does not know.
 _is_compiling = torch.compiler.is_compiling
@@ -40,6 +45,12 @@ _is_compiling = torch.compiler.is_compiling
 
 def _is_alive(thread: int) -> bool:
     return any(each.ident == thread for each in threading.enumerate())
+
+
+def _is_busy(thread: int | None) -> bool:
+    """Whether a thread runs, and does not wait for others, for its work or its end."""
+    frame = None if thread is None else sys._current_frames().get(thread)
+    return frame is not None and frame.f_code.co_filename not in _WAITING
 
 
 def _is_in_pass(thread: int) -> bool:
@@ -83,7 +94,9 @@ class Threads:
         self._hot = hot
         self._watched = watched
         self._lose = lose
+        self._deciding = threading.Lock()  # taken for moments, inside of the guard's
         self._last: int | None = None  # that began a backward pass which was heard
+        self._began_at = -1  # the step in which it did, or is about to
         self._its: Watcher | None = None  # of the model that it trains; None: not known to be any
         self._looks = 0  # for that
         self._trains: int | None = None  # the one that ended a step
@@ -100,15 +113,20 @@ class Threads:
             root = tensors[0] if tensors else None
         if not isinstance(root, torch.Tensor):
             root = None
-        if this == self._last:
-            if self._its is None and self._looks < _MOST_LOOKS and threading.active_count() > 1:
+        with self._deciding:
+            is_same, is_heard = this == self._last, self._last is None
+            if is_same or is_heard:
+                self._last, self._began_at = this, self._hot.steps
+        if is_same:
+            is_unknown = self._its is None and self._looks < _MOST_LOOKS
+            if is_unknown and threading.active_count() > 1:
                 self._looks += 1
                 self._its = guarded("threads", self._watcher_of, root)
-                self._settle()
+            self._settle()
             return True
-        if self._last is not None and not guarded("threads", self._takes_over, this, root):
+        if not is_heard and not guarded("threads", self._takes_over, this, root):
             return False
-        self._last, self._its = this, guarded("threads", self._watcher_of, root)
+        self._its = guarded("threads", self._watcher_of, root)
         self._looks = 1
         self._settle()
         return True
@@ -116,7 +134,23 @@ class Threads:
     def _settle(self) -> None:
         """Of a thread whose passes were looked at, native code need not ask any more."""
         is_known = self._its is not None or self._looks >= _MOST_LOOKS
-        self._hot.settled_thread = (self._last or 0) if is_known else 0
+        with self._deciding:
+            if self._last == _this_thread():
+                self._hot.settled_thread = (self._last or 0) if is_known else 0
+
+    def is_heard(self) -> bool:
+        """Of a pass of this thread, in hooks: whether no other one was heard since it was asked.
+
+        None will be until they are left. Nor is another one about to train, which would not ask.
+        """
+        if in_backward():
+            return True
+        return self._last in (None, _this_thread()) and self.is_alone()
+
+    def is_alone(self) -> bool:
+        """Between passes: whether no other thread that trained may be doing so now."""
+        others = {self._last, self._trains} - {None, _this_thread()}
+        return not any(map(_is_busy, others))
 
     def may_look_at_gradients(self) -> bool:
         """At the end of a step: whether no other thread may be computing some."""
@@ -136,30 +170,41 @@ class Threads:
         if not lock.acquire(timeout=_MOST_SECONDS):
             return False
         try:
-            last = self._last
-            if last is None or not _is_alive(last):
-                self._hot.only_thread = 0
-                return True
-            if self._hot.only_thread != 0:
-                return self._is_heard_again(root)
-            if self._hot.first_backward:
-                return True  # between two steps
-            ours, theirs = self._watcher_of(root), self._its
-            if ours is None:
-                return False  # a pass that trains nothing that is watched
-            if theirs is None:
-                return True  # theirs was such a one
-            if theirs is ours and not _is_in_pass(last):
-                return True  # one training that goes from thread to thread
-            is_ours = self._trains == this  # and the other one has not ended a step
-            self._hot.only_thread = this if is_ours else last
-            if is_ours and theirs is not ours:
-                self._lose([each for each in self._watched.watchers if each is not ours])
-            else:
-                self._lose([ours])
-            return is_ours
+            with self._deciding:
+                is_heard = self._is_to_be_heard(this, root)
+                if is_heard:
+                    self._last, self._began_at = this, self._hot.steps
+                return is_heard
         finally:
             lock.release()
+
+    def _is_to_be_heard(self, this: int, root: torch.Tensor | None) -> bool:
+        # From now on the other one asks before it begins a pass: either it has begun one, which
+        # shows below, or it waits.
+        self._hot.settled_thread = 0
+        last = self._last
+        if last is None or not _is_alive(last):
+            self._hot.only_thread = 0
+            return True
+        if self._hot.only_thread != 0:
+            return self._is_heard_again(root)
+        is_between = self._hot.first_backward and self._began_at != self._hot.steps
+        if is_between and (self._trains in (None, this) or not _is_busy(self._trains)):
+            return True  # steps, and who made the last one is not about to make more
+        ours, theirs = self._watcher_of(root), self._its
+        if ours is None:
+            return False  # a pass that trains nothing that is watched
+        if theirs is None:
+            return True  # theirs was such a one
+        if theirs is ours and not _is_in_pass(last):
+            return True  # one training that goes from thread to thread
+        is_ours = self._trains == this  # and the other one has not ended a step
+        self._hot.only_thread = this if is_ours else last
+        if is_ours and theirs is not ours:
+            self._lose([each for each in self._watched.watchers if each is not ours])
+        else:
+            self._lose([ours])
+        return is_ours
 
     def _is_heard_again(self, root: torch.Tensor | None) -> bool:
         """A pass of a thread that is not heard any more."""

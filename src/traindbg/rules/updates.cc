@@ -12,13 +12,15 @@ constexpr std::size_t kLooks = 16;
 constexpr std::string_view kLearningRate = "loop/learning_rate";
 constexpr std::string_view kBaseRate = "loop/learning_rate_base";
 constexpr std::string_view kRatio = "update_ratio/";
+// What is optimized where there are models that it may be given to: an image, codes.
+constexpr std::string_view kInputs = "OptimizedInputs";
 constexpr std::string_view kScale = "gradient_before/loss_scale";
 
 }  // namespace
 
 bool is_matrix(const model::TensorInfo& info) {
     return info.shape.size() >= 2 && info.module_type.find("Embedding") == std::string::npos &&
-           info.module_type.find("Norm") == std::string::npos;
+           info.module_type.find("Norm") == std::string::npos && info.module_type != kInputs;
 }
 
 bool is_small_table(const model::TensorInfo& info) {
