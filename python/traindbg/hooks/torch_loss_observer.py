@@ -332,7 +332,7 @@ class LossObserver:
                 self._unreduced_count = value.numel()
 
     def tell_unreduced(self, root: torch.Tensor) -> None:
-        """Whether the loss is about the mean, or the sum, of what a function gave for each sample.
+        """Whether the loss is about the mean, or just that or the sum, of what a function gave.
 
         With a mask, say; with weights it may be something else, such as the objective of a policy.
         """
@@ -344,5 +344,8 @@ class LossObserver:
             total = mean * self._unreduced_count
             is_sum = ((root.detach() - total).abs() <= 1e-4 * total.abs()) & (total > 0)
             terms = is_sum.to(torch.float32) * self._unreduced_count
+            is_mean = (root.detach() - mean).abs() <= 1e-4 * mean.abs()
+            is_of_all = (is_mean | ((root.detach() - total).abs() <= 1e-4 * total.abs())).float()
         self._tensors.tell("loss_is_reduced_later", is_about)
+        self._tensors.tell("loss_is_of_all", is_of_all)
         self._tensors.tell("loss_is_summed", terms)

@@ -148,16 +148,18 @@ class Threads:
         return self._last in (None, _this_thread()) and self.is_alone()
 
     def is_alone(self) -> bool:
-        """Between passes: whether no other thread that trained may be doing so now."""
-        others = {self._last, self._trains} - {None, _this_thread()}
-        return not any(map(_is_busy, others))
+        """Whether no other thread may be training now: one that did, or any, of several models."""
+        others = {self._last, self._trains}
+        if len(self._watched.watchers) > 1 and threading.active_count() > 1:
+            others.update(each.ident for each in threading.enumerate())
+        return not any(map(_is_busy, others - {None, _this_thread()}))
 
     def may_look_at_gradients(self) -> bool:
         """At the end of a step: whether no other thread may be computing some."""
         if _is_compiling():
             return True
         self._trains = _this_thread()
-        return self._last is None or self._last == self._trains or not _is_alive(self._last)
+        return self.is_alone()
 
     def _watcher_of(self, root: torch.Tensor | None) -> Watcher | None:
         for holder in self._watched.holders_of(_leaves_of(root)):

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
@@ -19,7 +21,11 @@ const model::RuleInfo kLabelsOutOfRange = {
     .when =
         "At `looks` captured steps. binary_cross_entropy and its form with logits: a label below 0 or above "
         "1 "
-        "(error; between -0.3 and 1.3, as some GANs have them, a note). soft_margin_loss, "
+        "(error; between -0.3 and 1.3, as some GANs have them, a note, and so where reduction is \"none\" "
+        "and "
+        "the loss is neither the mean nor the sum of what there is, as with weights of 0 for what is "
+        "missing). "
+        "soft_margin_loss, "
         "hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss: labels of 0 and 1 instead of -1 "
         "and "
         "1. poisson_nll_loss: negative counts (error). cross_entropy with targets of floating point: "
@@ -64,6 +70,8 @@ class LabelsOutOfRange final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        if (const std::optional<LoopFact> whole = loop_fact(step, "loss_is_of_all"); whole)
+            is_of_some_ = is_of_some_ || whole->value == 0;
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -109,13 +117,14 @@ class LabelsOutOfRange final : public Rule {
         if (is_binary(function)) {
             if (labels.min >= -1e-6 && labels.max <= 1 + 1e-6) return;
             const bool is_near = labels.min >= -0.3 && labels.max <= 1.3;
-            if (is_near) finding.severity = model::Severity::kInfo;
+            if (is_near || is_of_some_) finding.severity = model::Severity::kInfo;
             finding.message = base::format(
                 "Labels of {} reach {}; they are probabilities, from 0 to 1. Beyond that the loss has no "
                 "lower "
                 "bound.",
                 function, from_to);
-            finding.fix = is_near          ? "Nothing, if it is meant; else clamp the labels to [0, 1]."
+            finding.fix = is_of_some_ ? "Nothing, if the weights of these labels are 0, as of missing ones."
+                          : is_near   ? "Nothing, if it is meant; else clamp the labels to [0, 1]."
                           : labels.min < 0 ? "Map the labels to {0, 1}, e.g. (y + 1) / 2 for -1 and 1, or "
                                              "use mse_loss for real numbers."
                                            : "Map the labels to {0, 1}; for class indexes use cross_entropy "
@@ -163,12 +172,14 @@ class LabelsOutOfRange final : public Rule {
 
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
+    bool is_of_some_ = false;  // the loss is neither the mean nor the sum of what the function gave
     std::map<model::TensorId, Seen> seen_;
 };
 
 std::vector<model::Requirement> labels_out_of_range_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kLabelsOutOfRange.name);
     std::erase_if(all, [](const model::Requirement& each) { return each.collection != "labels"; });
+    all.push_back(loop_requirement(kLabelsOutOfRange.name));
     return all;
 }
 

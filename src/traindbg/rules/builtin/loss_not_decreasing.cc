@@ -324,7 +324,11 @@ class LossNotDecreasing final : public Rule {
     void fire(std::string_view key, FindingSink& sink) const {
         const std::optional<double> base = loss_.base_rate();
         const double level = loss_.level();
-        const bool note_only = loss_.is_game() || !loss_.is_known_function();
+        // A sum that begins and stays below zero has terms that a loss function does not give, as the
+        // objective of a policy, which need not fall.
+        const bool is_below_zero =
+            key == "stalled" && loss_.tensor() == "loss" && loss_.start() < 0 && level < 0;
+        const bool note_only = loss_.is_game() || !loss_.is_known_function() || is_below_zero;
         model::Finding finding;
         finding.key = key;
         finding.tensor = loss_.tensor();
