@@ -31,7 +31,9 @@ const model::RuleInfo kInputNotNormalized = {
         "fifty (then of the values that are not zero, where most are), "
         "or, in the first batches, a feature (an index of dimension 1; of the last one where there are "
         "three) "
-        "whose range is more than `ratio` times that of the median one and above 10, or whose values lie ten "
+        "whose range is more than `ratio` times that of the median one and above 10, or, where the median "
+        "one's is "
+        "below 0.02, however large, or whose values lie ten "
         "standard deviations and more away from 0, all on one side; the first module with "
         "weights is no normalisation and no embedding, and is not given values of usual size that the model "
         "makes of its one input itself; and after `steps` steps, or at the end of a run of at "
@@ -120,6 +122,7 @@ class InputNotNormalized final : public Rule {
     }
 
   private:
+    static constexpr double kTiny = 0.02;  // a range of values that says little beside others
     static constexpr double kFarOff = 10;  // standard deviations from 0
     static constexpr double kUsual = 5;    // root mean square that no layer minds, or one over it
     static constexpr double kFlat = 0.6;   // of the first activation's values, at its flat ends
@@ -228,7 +231,8 @@ class InputNotNormalized final : public Rule {
             double badness = 0;
             const char* how = "";
             // That one feature is large says more than that the input is.
-            if (ranges.size() >= 2 && widest > ratio_ * usual && widest > 10) {
+            const bool is_any_large = widest > 10, are_most_tiny = usual < kTiny;
+            if (ranges.size() >= 2 && widest > ratio_ * usual && (is_any_large || are_most_tiny)) {
                 badness = widest / usual / ratio_;
                 how = "uneven";
             } else if (rms > size_) {

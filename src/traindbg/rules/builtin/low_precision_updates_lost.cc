@@ -119,11 +119,11 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
         std::size_t all = 0, lost = 0, mostly = 0;
         double worst = -1;
-        // Of a model of tables, such as one of factors, the tables are what it has.
+        // Of a model whose small numbers are in tables, such as one of factors, those are looked at.
         const bool has_matrices = std::any_of(
             step.record->tensors.begin(), step.record->tensors.end(), [&](const model::TensorSample& each) {
                 const model::TensorInfo& info = step.info(each.tensor);
-                return info.role == model::Role::kWeightUpdate && is_matrix(info);
+                return info.role == model::Role::kWeightUpdate && is_small(info.dtype) && is_matrix(info);
             });
         // Where the rate itself is near its end, small updates are meant.
         const bool is_at_rate = !rates_.is_known() || rates_.now() > 0.45 * rates_.peak();
