@@ -33,7 +33,9 @@ const model::RuleInfo kLossInputRange = {
         "returned, or in the graphs of two steps is given what a sigmoid gave, wherever that was computed; "
         "where nothing of that can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
         "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
-        "zero, which no log-probability is (error), or probabilities without their logarithm; or a loss that "
+        "zero, which no log-probability is (error), nll_loss or ctc_loss values whose mean is above ln(1/C), "
+        "which "
+        "those of C classes never have, or one of them probabilities without their logarithm; or a loss that "
         "is written out is, in the graphs of two steps, nothing but a weighted sum of what a last layer "
         "gave, with rows of labels that sum to one or one score picked of each row (error).",
     .why =
@@ -119,6 +121,7 @@ class LossInputRange final : public Rule {
         std::uint64_t in_unit = 0;               // looks whose values all lie in [0, 1]
         std::array<std::uint64_t, 2> sums = {};  // and whose rows, or columns, sum to one
         std::uint64_t positive = 0;              // looks with a value above zero
+        std::uint64_t above_guessing = 0;        // looks at log-probabilities that sum to more than one
         std::uint64_t with_maker = 0, from_sigmoid = 0;
         double lowest = 0, highest = 0;
         Maker maker;
@@ -134,6 +137,23 @@ class LossInputRange final : public Rule {
         return std::abs(values.mean * static_cast<double>(size) - 1) < (is_coarse ? 5e-3 : 2e-5);
     }
 
+    static std::size_t dimension_of_classes(const LossCall& call) {
+        const std::size_t last = call.prediction->shape.empty() ? 0 : call.prediction->shape.size() - 1;
+        return call.function == "ctc_loss" || call.function == "kl_div" ? last
+                                                                        : std::min<std::size_t>(1, last);
+    }
+
+    // The mean of the logarithms of C probabilities that sum to one is ln(1 / C) at most.
+    static bool is_above_guessing(const LossCall& call) {
+        constexpr double kRounding = 0.97;
+        const std::vector<std::int64_t>& shape = call.prediction->shape;
+        if ((call.function != "nll_loss" && call.function != "ctc_loss") || shape.empty()) return false;
+        const std::int64_t classes = shape[dimension_of_classes(call)];
+        const model::Statistics& values = *call.predicted;
+        return classes >= 2 && values.count > 0 && values.not_finite() == 0 &&
+               values.mean > -kRounding * std::log(static_cast<double>(classes));
+    }
+
     static void look(Seen& seen, const model::StepView& step, const LossCall& call) {
         const model::Statistics& values = *call.predicted;
         const std::vector<std::int64_t>& shape = call.prediction->shape;
@@ -147,12 +167,10 @@ class LossInputRange final : public Rule {
         if (values.max > 1e-4) ++seen.positive;
         if (call.labelled != nullptr && call.labelled->min < 0.5 && call.labelled->max > 0.5)
             seen.has_both_labels = true;
+        if (is_above_guessing(call)) ++seen.above_guessing;
         if (values.min < 0 || values.max > 1 + 1e-6) return;
         ++seen.in_unit;
-        const std::size_t classes = expected_by(call.function) == Expects::kLogProbabilities &&
-                                            (call.function == "ctc_loss" || call.function == "kl_div")
-                                        ? shape.size() - 1
-                                        : std::min<std::size_t>(1, shape.size() - 1);
+        const std::size_t classes = dimension_of_classes(call);
         if (!shape.empty() && sums_to_one(values, shape[classes], *call.prediction)) ++seen.sums[0];
         // The batch's size is that of the first one; a smaller one is told by its number of values.
         if (shape.size() == 2 && shape[1] > 0 && shape[0] != shape[1] &&
@@ -174,6 +192,7 @@ class LossInputRange final : public Rule {
         if (expects == Expects::kLogProbabilities) {
             if (rows || columns) return fire_probabilities(seen, step, call, sink);
             if (seen.positive == seen.looks) fire_raw(seen, step, call, sink);
+            else if (seen.above_guessing == seen.looks) fire_above_guessing(seen, step, call, sink);
             return;
         }
         if (rows || columns) return fire_softmax(seen, step, call, !rows, sink);
@@ -329,6 +348,26 @@ class LossInputRange final : public Rule {
                           ? "Use cross_entropy instead of nll_loss, or give it log_softmax(output, dim=1)."
                           : base::format("Give {} log_softmax(output, dim=-1).", call.function);
         finding.evidence.push_back({"largest value given now", call.predicted->max, "limit", 0});
+        sink.fire(std::move(finding));
+    }
+
+    void fire_above_guessing(const Seen& seen, const model::StepView& step, const LossCall& call,
+                             FindingSink& sink) const {
+        model::Finding finding = about(seen, call, "missing_softmax");
+        const std::int64_t classes = call.prediction->shape[dimension_of_classes(call)];
+        const double most = -std::log(static_cast<double>(classes));
+        finding.message = base::format(
+            "{} is given values whose mean is {} at step {}, where that of log-probabilities of {} classes "
+            "is {} "
+            "at most, and so it was in each of {} captured steps: they are no log-probabilities, and the "
+            "loss is "
+            "lowered by values near 0 of all classes.",
+            call.function, base::human_number(call.predicted->mean), step.step(), classes,
+            base::human_number(most), seen.looks);
+        finding.fix = call.function == "nll_loss"
+                          ? "Use cross_entropy instead of nll_loss, or give it log_softmax(output, dim=1)."
+                          : base::format("Give {} log_softmax(output, dim=-1).", call.function);
+        finding.evidence.push_back({"mean of the values now", call.predicted->mean, "limit", most});
         sink.fire(std::move(finding));
     }
 
