@@ -216,25 +216,26 @@ def test_the_lock_of_a_hook_is_free_after_an_exception_of_the_training(run_dir, 
 
 
 def test_a_thread_that_waits_for_others_is_not_busy() -> None:
-    event, began = threading.Event(), threading.Event()
+    event, going = threading.Event(), [True]
 
     def spin() -> None:
-        began.set()
-        while not event.is_set():
+        while going:
             pass
 
-    waits = threading.Thread(target=event.wait)
-    spins = threading.Thread(target=spin)
+    waits = threading.Thread(target=event.wait, daemon=True)
+    spins = threading.Thread(target=spin, daemon=True)
     for thread in (waits, spins):
         thread.start()
-    began.wait()
-    deadline = time.monotonic() + 60
-    while torch_threads._is_busy(waits.ident) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not torch_threads._is_busy(waits.ident)
-    assert torch_threads._is_busy(spins.ident)
-    assert not torch_threads._is_busy(None)
-    event.set()
-    for thread in (waits, spins):
-        thread.join()
+    try:
+        deadline = time.monotonic() + 60
+        while torch_threads._is_busy(waits.ident) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not torch_threads._is_busy(waits.ident)
+        assert torch_threads._is_busy(spins.ident)
+        assert not torch_threads._is_busy(None)
+    finally:
+        event.set()
+        going.clear()
+        for thread in (waits, spins):
+            thread.join()
     assert not torch_threads._is_busy(spins.ident)

@@ -15,6 +15,7 @@ import queue
 import selectors
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 # Of a thread that is not heard, without a step of the one that is: that one has stopped training.
 _PASSES_UNTIL_HEARD = 100
 _MOST_SECONDS = 10.0  # to wait for hooks of another thread; they take milliseconds
+_SECONDS_UNTIL_IDLE = 5.0  # without a step of a thread that trained: it waits in a way of its own
 _MOST_LOOKS = 3  # for the model that a thread's passes train
 _RUNS_A_PASS = "_engine_run_backward"  # PyTorch's, while the interpreter's lock is given away
 _MOST_NODES = 30_000
 _this_thread = threading.get_ident
 _WAITING = {module.__file__ for module in (threading, queue, selectors, concurrent.futures.thread)}
+_WAITS = {"_wait_for_tstate_lock", "_worker", "acquire", "get", "join", "put", "select", "wait"}
 # Where a compiler follows a backward pass into what is called here, it warns of builtin functions
 # that it does not know.
 _is_compiling = torch.compiler.is_compiling
@@ -50,7 +53,9 @@ def _is_alive(thread: int) -> bool:
 def _is_busy(thread: int | None) -> bool:
     """Whether a thread runs, and does not wait for others, for its work or its end."""
     frame = None if thread is None else sys._current_frames().get(thread)
-    return frame is not None and frame.f_code.co_filename not in _WAITING
+    if frame is None:
+        return False
+    return frame.f_code.co_filename not in _WAITING or frame.f_code.co_name not in _WAITS
 
 
 def _is_in_pass(thread: int) -> bool:
@@ -101,6 +106,9 @@ class Threads:
         self._looks = 0  # for that
         self._trains: int | None = None  # the one that ended a step
         self._silent = (0, 0)  # passes that were not heard, and after how many steps
+        # When another thread was about to train for the first time since so many steps.
+        self._asked: tuple[int, float] | None = None
+        self._idle: set[int] = set()  # threads that trained, and have not for a while
 
     def hears_backward(self, tensors: Any) -> bool:
         """A backward pass is about to begin in this thread: whether it is heard."""
@@ -152,7 +160,10 @@ class Threads:
         others = {self._last, self._trains}
         if len(self._watched.watchers) > 1 and threading.active_count() > 1:
             others.update(each.ident for each in threading.enumerate())
-        return not any(map(_is_busy, others - {None, _this_thread()}))
+        return not any(map(self._is_busy, others - {None, _this_thread()}))
+
+    def _is_busy(self, thread: int | None) -> bool:
+        return thread not in self._idle and _is_busy(thread)
 
     def may_look_at_gradients(self) -> bool:
         """At the end of a step: whether no other thread may be computing some."""
@@ -190,9 +201,20 @@ class Threads:
             return True
         if self._hot.only_thread != 0:
             return self._is_heard_again(root)
-        is_between = self._hot.first_backward and self._began_at != self._hot.steps
-        if is_between and (self._trains in (None, this) or not _is_busy(self._trains)):
-            return True  # steps, and who made the last one is not about to make more
+        self._idle.discard(this)
+        if self._hot.first_backward and self._began_at != self._hot.steps:  # between two steps
+            if self._trains in (None, this) or not self._is_busy(self._trains):
+                return True
+            if self._asked is None:
+                self._asked = self._hot.steps, time.monotonic()
+            steps, since = self._asked
+            if steps == self._hot.steps:  # who made the last one may make more
+                if time.monotonic() - since < _SECONDS_UNTIL_IDLE:
+                    return False
+                self._idle.add(self._trains)
+                self._asked = None
+                return True
+            self._asked = None
         ours, theirs = self._watcher_of(root), self._its
         if ours is None:
             return False  # a pass that trains nothing that is watched
