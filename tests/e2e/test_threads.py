@@ -59,3 +59,41 @@ def test_threads_that_train_models_of_their_own_are_not_disturbed(
         assert outcome.code == 0, outcome.stderr
         assert outcome.stdout == plain.stdout
         assert outcome.steps() > 0
+
+
+POLLS = """
+import threading
+import time
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def train():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        x = torch.randn(32, 8)
+        optimizer.zero_grad()
+        F.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+train()
+second = threading.Thread(target=train)
+second.start()
+while second.is_alive():
+    time.sleep(0.001)
+"""
+
+
+def test_who_trained_and_polls_for_another_leaves_its_steps_alone(
+    tmp_path: Path, forked: Server
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(POLLS)
+    outcome = forked.run(tmp_path / "runs", path, TRAINDBG_STRICT="1")
+    assert outcome.code == 0, outcome.stderr
+    assert [f for f in outcome.verdict["findings"] if f["severity"] != "info"] == []
+    assert outcome.steps() == 120

@@ -109,6 +109,7 @@ class Threads:
         # When another thread was about to train for the first time since so many steps.
         self._asked: tuple[int, float] | None = None
         self._idle: set[int] = set()  # threads that trained, and have not for a while
+        self._had_passes: set[int | None] = set()  # threads that did, heard or not
 
     def hears_backward(self, tensors: Any) -> bool:
         """A backward pass is about to begin in this thread: whether it is heard."""
@@ -121,6 +122,7 @@ class Threads:
             root = tensors[0] if tensors else None
         if not isinstance(root, torch.Tensor):
             root = None
+        self._had_passes.add(this)
         with self._deciding:
             is_same, is_heard = this == self._last, self._last is None
             if is_same or is_heard:
@@ -156,10 +158,10 @@ class Threads:
         return self._last in (None, _this_thread()) and self.is_alone()
 
     def is_alone(self) -> bool:
-        """Whether no other thread may be training now: one that did, or any, of several models."""
+        """Whether no other thread may be training now: the last ones or, of several models, any."""
         others = {self._last, self._trains}
-        if len(self._watched.watchers) > 1 and threading.active_count() > 1:
-            others.update(each.ident for each in threading.enumerate())
+        if len(self._watched.watchers) > 1:
+            others |= self._had_passes
         return not any(map(self._is_busy, others - {None, _this_thread()}))
 
     def _is_busy(self, thread: int | None) -> bool:
@@ -195,13 +197,13 @@ class Threads:
         # From now on the other one asks before it begins a pass: either it has begun one, which
         # shows below, or it waits.
         self._hot.settled_thread = 0
+        self._idle.discard(this)
         last = self._last
         if last is None or not _is_alive(last):
             self._hot.only_thread = 0
             return True
         if self._hot.only_thread != 0:
             return self._is_heard_again(root)
-        self._idle.discard(this)
         if self._hot.first_backward and self._began_at != self._hot.steps:  # between two steps
             if self._trains in (None, this) or not self._is_busy(self._trains):
                 return True
