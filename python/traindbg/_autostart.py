@@ -264,6 +264,7 @@ def on_optimizer(optimizer: Any) -> None:
         return
     if recording is not None and recording.retire_for(roots[0], _is_without_module(recording)):
         _seen.clear()  # should one that trained before step again, its model is watched again
+        _optimized.clear()
     _searches.pop(optimizer, None)
     _seen.add(optimizer)
     _watch(roots, optimizer).is_found = True

@@ -114,6 +114,7 @@ def test_weights_that_no_module_holds_are_those_of_the_optimizers(
         for name in ("hidden", "offset", "out"):
             assert {f"weight/{name}", f"gradient/{name}", f"update_ratio/{name}"} <= names
         assert len(run.scalars("loss/cross_entropy", "eval").values) == 8
+    # In turns, one of the two drives, as where a module holds the weights.
     assert outcome.steps() == (97 if how == "turns" else 192)
 
 

@@ -47,27 +47,6 @@ def leaves_of(roots: Any, with_complex: bool = False) -> list[torch.Tensor]:
     return leaves[::-1]
 
 
-def held_as(thing: Any, holders: Sequence[Any]) -> tuple[str, Any]:
-    """Under which name one of these holds the thing; the list that does, where it has no name."""
-    for holder in holders:
-        if type(holder) is dict:
-            for key, value in list(holder.items()):
-                if value is thing and isinstance(key, str) and key.isidentifier():
-                    return key, None
-    for holder in holders:
-        fields = getattr(holder, "__dict__", None)
-        if type(fields) is dict and not isinstance(holder, (torch.Tensor, type)):
-            for key, value in list(fields.items()):
-                if value is thing:
-                    return key, None
-    for holder in holders:
-        if type(holder) is list or type(holder) is tuple:
-            for number, value in enumerate(holder):
-                if value is thing:
-                    return str(number), holder
-    return "", None
-
-
 _MOST_NAMED = 32
 _MOST_CHANGES = 1024
 _MOST_GROWTHS = 32  # of which others are there, and not only in the places of those before

@@ -8,7 +8,6 @@ first elements.
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,7 @@ from torch import nn
 
 from traindbg import _core
 from traindbg.hooks.torch_fresh import looks_drawn
-from traindbg.hooks.torch_leaves import held_as
+from traindbg.hooks.torch_leaves import names_of
 from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import has_memory, number_of
 from traindbg.hooks.torch_resume import checkpoints
@@ -74,12 +73,12 @@ def _holder_of(thing: Any, table: str, modules: Sequence[nn.Module]) -> tuple[An
 def _place_of(parameter: nn.Parameter) -> str:
     """Where the module is that holds a parameter, from what the program calls the outermost one on.
 
-    Goes through all objects, twice.
+    Goes through all objects, a few times.
     """
     modules: list[nn.Module] = _core.instances_of(nn.Module)
     outermost, _ = _holder_of(parameter, "_parameters", modules)
     if outermost is None:
-        return held_as(parameter, gc.get_referrers(parameter))[0] or "a parameter"
+        return names_of([parameter], "")[0] or "a parameter"
     path: list[str] = []
     while len(path) < _MOST_AROUND:
         around, key = _holder_of(outermost, "_modules", modules)
@@ -87,7 +86,7 @@ def _place_of(parameter: nn.Parameter) -> str:
             break
         outermost = around
         path.insert(0, key)
-    name = held_as(outermost, gc.get_referrers(outermost))[0] or class_name(outermost)
+    name = names_of([outermost], "")[0] or class_name(outermost)
     return ".".join([name, *path])
 
 

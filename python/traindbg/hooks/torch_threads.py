@@ -22,6 +22,7 @@ import torch
 
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_in_backward import in_backward
+from traindbg.hooks.torch_leaves import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 # Of a thread that is not heard, without a step of the one that is: that one has stopped training.
 _PASSES_UNTIL_HEARD = 100
 _MOST_SECONDS = 10.0  # to wait for hooks of another thread; they take milliseconds
-_SECONDS_UNTIL_IDLE = 5.0  # without a step of a thread that trained: it waits in a way of its own
+# Without a step of a thread that trained: it waits in a way of its own. The longer its steps took,
+# the longer.
+_SECONDS_UNTIL_IDLE, _STEPS_UNTIL_IDLE = 5.0, 10
 _MOST_LOOKS = 3  # for the model that a thread's passes train
 _RUNS_A_PASS = "_engine_run_backward"  # PyTorch's, while the interpreter's lock is given away
-_MOST_NODES = 30_000
 _this_thread = threading.get_ident
 _WAITING = {module.__file__ for module in (threading, queue, selectors, concurrent.futures.thread)}
 _WAITS = {"_wait_for_tstate_lock", "_worker", "acquire", "get", "join", "put", "select", "wait"}
@@ -68,23 +70,6 @@ def _is_in_pass(thread: int) -> bool:
     return False
 
 
-def _leaves_of(root: torch.Tensor | None) -> set[int]:
-    """The ids of the parameters that a loss comes from."""
-    found: set[int] = set()
-    waiting: list[Any] = [None if root is None else root.grad_fn]
-    known: set[Any] = set()
-    while waiting and len(known) < _MOST_NODES:
-        node = waiting.pop()
-        if node is None or node in known:
-            continue
-        known.add(node)
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            found.add(id(leaf))
-        waiting.extend(following for following, _ in node.next_functions)
-    return found
-
-
 class Threads:
     """One per recording. `lose` is told of models that are watched no more."""
 
@@ -108,6 +93,7 @@ class Threads:
         self._silent = (0, 0)  # passes that were not heard, and after how many steps
         # When another thread was about to train for the first time since so many steps.
         self._asked: tuple[int, float] | None = None
+        self._made_at = time.monotonic()
         self._idle: set[int] = set()  # threads that trained, and have not for a while
         self._had_passes: set[int | None] = set()  # threads that did, heard or not
 
@@ -175,7 +161,9 @@ class Threads:
         return self.is_alone()
 
     def _watcher_of(self, root: torch.Tensor | None) -> Watcher | None:
-        for holder in self._watched.holders_of(_leaves_of(root)):
+        for holder in self._watched.holders_of(
+            {id(leaf) for leaf in leaves_of(root, with_complex=True)}
+        ):
             return holder if holder.leader is None else holder.leader
         return None
 
@@ -211,7 +199,9 @@ class Threads:
                 self._asked = self._hot.steps, time.monotonic()
             steps, since = self._asked
             if steps == self._hot.steps:  # who made the last one may make more
-                if time.monotonic() - since < _SECONDS_UNTIL_IDLE:
+                of_a_step = (since - self._made_at) / max(1, steps)
+                wait = max(_SECONDS_UNTIL_IDLE, _STEPS_UNTIL_IDLE * of_a_step)
+                if time.monotonic() - since < wait:
                     return False
                 self._idle.add(self._trains)
                 self._asked = None

@@ -19,7 +19,8 @@
 
 namespace traindbg::rules {
 
-// Whether a tensor of a parameter is that of a matrix of which the size of an update tells something.
+// Whether a tensor of a parameter is that of a matrix of which the size of an update tells something: no
+// table, no norm, no input of models that is optimized itself.
 [[nodiscard]] bool is_matrix(const model::TensorInfo& info);
 // Of an embedding with few rows, most of which move in a step.
 [[nodiscard]] bool is_small_table(const model::TensorInfo& info);
