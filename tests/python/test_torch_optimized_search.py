@@ -115,6 +115,16 @@ def test_a_tensor_has_the_name_of_the_one_whose_place_it_took() -> None:
     assert dict(model.named_parameters()) == {"mean": held["mean"], "width": wider}
 
 
+def test_a_tensor_that_has_the_id_of_one_that_is_gone_is_another() -> None:
+    optimizer, model = optimized(weights(3), weights(4))
+    parameters = optimizer.param_groups[0]["params"]
+    for _ in range(50):  # memory that was just freed is mostly given again
+        parameters[0] = None
+        parameters[0] = weights(3)
+        assert model.has_changed()
+        assert next(tensor for _, tensor in model.named_parameters()) is parameters[0]
+
+
 def test_groups_that_are_added_leave_the_names_of_those_before() -> None:
     held = {"mean": weights(3)}
     optimizer, model = optimized(*held.values())

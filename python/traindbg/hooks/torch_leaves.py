@@ -155,6 +155,8 @@ class Optimized(Leaves):
         self._thread = threading.get_ident()
         self._optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
         self._changes = 0
+        self._ids: list[list[int]] = []  # of what is in the groups, when it was asked
+        self._has_lost = False
         self.has_changed()
 
     def follow(self, leaves: Sequence[torch.Tensor]) -> bool:
@@ -172,9 +174,14 @@ class Optimized(Leaves):
         """Whether the optimizers were given other tensors since it was asked for the last time."""
         if threading.get_ident() != self._thread:
             return False
-        leaves = self._now()
-        if leaves is None:
-            return False
+        alive = [optimizer for known in self._optimizers if (optimizer := known()) is not None]
+        groups = [group["params"] for optimizer in alive for group in optimizer.param_groups]
+        ids = [list(map(id, parameters)) for parameters in groups]
+        if not alive or (ids == self._ids and not self._has_lost):
+            return False  # where all are gone, others may come
+        self._ids, self._has_lost = ids, False
+        trained = (leaf for optimizer in alive for leaf in optimized_by(optimizer))
+        leaves = list({id(leaf): leaf for leaf in trained}.values())
         is_as_long = len(leaves) == len(self._leaves)
         if is_as_long and all(map(_is, self._leaves, leaves)):
             return False
@@ -186,9 +193,13 @@ class Optimized(Leaves):
             new = [leaf for leaf in leaves if id(leaf) not in known]
             known.update(zip(map(id, new), self._new_names(new, set(known.values())), strict=True))
             self._names = [known[id(leaf)] for leaf in leaves]
-        self._leaves = [weakref.ref(leaf) for leaf in leaves]
+        self._leaves = [weakref.ref(leaf, self._lost) for leaf in leaves]
         self._shapes = [leaf.shape for leaf in leaves]
         return True
+
+    def _lost(self, _: object) -> None:
+        """One is gone: another one may have its id."""
+        self._has_lost = True
 
     def _is_followed(self, count: int) -> bool:
         """Each time all are learnt anew: later only where many more or fewer are there."""
@@ -196,13 +207,6 @@ class Optimized(Leaves):
         if count == before:
             return self._changes <= _MOST_CHANGES
         return self._changes <= _MOST_GROWTHS or not before <= 2 * count <= 4 * before
-
-    def _now(self) -> list[torch.Tensor] | None:
-        """None: all optimizers are gone, and others may come."""
-        alive = [optimizer for known in self._optimizers if (optimizer := known()) is not None]
-        if not alive:
-            return None
-        return list({id(leaf): leaf for each in alive for leaf in optimized_by(each)}.values())
 
     def _new_names(self, leaves: Sequence[torch.Tensor], taken: set[str]) -> Iterator[str]:
         for name in self._naming(leaves):
