@@ -57,7 +57,16 @@ def mlp(*between: nn.Module) -> nn.Sequential:
 
 @pytest.mark.parametrize(
     ("how", "lost"),
-    [("forgotten", [0, 2]), ("loaded", [0]), ("another_rate", [0]), ("sgd", [0]), ("fresh", [0])],
+    [
+        ("forgotten", [0, 2]),
+        ("loaded", [0]),
+        ("another_rate", [0]),
+        ("sgd", [0]),
+        ("fresh", [0]),
+        ("schedule_written_out", [0, 2]),
+        ("file_of_a_schedule_written_out", [0, 2]),
+        ("file_of_another_rate", [0]),
+    ],
 )
 def test_an_optimizer_that_begins_anew_on_loaded_weights(
     tmp_path: Path, how: str, lost: list[int]
@@ -74,13 +83,25 @@ def test_an_optimizer_that_begins_anew_on_loaded_weights(
         optimizer = make(model, 0.01)
         train(model, optimizer, 15)
         file = io.BytesIO()
+        if how.startswith("file"):
+            optimizer.param_groups[0]["lr"] = 0.004
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+        if how == "schedule_written_out":
+            optimizer.param_groups[0]["lr"] = 0.004  # the state was taken before: its rate is 0.01
         del optimizer
         file.seek(0)
+        if how.startswith("file"):  # of another process
+            checkpoints.clear()
         checkpoint = torch.load(file)
         if how != "fresh":
             model.load_state_dict(checkpoint["model"])
         optimizer = make(model, 0.001 if how == "another_rate" else 0.01)
+        if how == "schedule_written_out":
+            optimizer.param_groups[0]["lr"] = 0.004
+        elif how == "file_of_a_schedule_written_out":
+            optimizer.param_groups[0]["lr"] = 0.0039
+        elif how == "file_of_another_rate":
+            optimizer.param_groups[0]["lr"] = 0.005
         if how == "loaded":
             optimizer.load_state_dict(checkpoint["optimizer"])
         train(model, optimizer, 15)

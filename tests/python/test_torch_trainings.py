@@ -447,3 +447,23 @@ fit(64, 64, 40)
     told = dict(zip(steps.tolist(), batches.tolist(), strict=True))
     assert told[0] == 32.0
     assert told[65] == 1.0
+
+
+@pytest.mark.parametrize("is_too_soon", [True, False])
+def test_gradients_that_are_taken_away_between_the_steps_of_two_optimizers(
+    run_dir, is_too_soon: bool
+):
+    model = nn.Sequential(nn.Linear(12, 6), nn.Linear(6, 2))
+    first, second = (torch.optim.Adam(layer.parameters(), lr=0.01) for layer in model)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["step_without_gradient"]):
+        for _ in range(8):
+            model(torch.randn(8, 12)).square().mean().backward()
+            first.step()
+            if is_too_soon:
+                model.zero_grad()
+            second.step()
+            model.zero_grad()
+    of_second = [value for _, value in facts(run_dir, "loop/gradients_cleared/1.bias")]
+    assert len(of_second) >= 5
+    assert set(of_second) == {float(is_too_soon)}
+    assert {value for _, value in facts(run_dir, "loop/gradients_cleared/0.bias")} == {0.0}

@@ -176,6 +176,8 @@ class BackwardObserver:
 
     def _ended(self, retains: bool) -> None:
         self._facts.loop.backward_ended(retains)
+        if self._hot.due & _LOOP:
+            guarded("loop", self._facts.kept.pass_ended, self._watched.tables)
         if self._drivers.is_unstepped:
             guarded("unstepped", self._facts.unstepped.backward_ended)
         looks = self.thrown_away > 0 or self._hot.passes <= self._looks_from + _PASSES_WITH_A_LOOK

@@ -395,6 +395,7 @@ class Facts:
     def tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         """Of one of several optimizers: whether its last step's gradients are still there."""
         kept = self.kept.will_step(optimizer, table)
+        is_too_soon = self.kept.is_too_soon(optimizer)
         turn = self.turns.will_step(optimizer, table)
         if len(self._watched.tables) < 2:
             return
@@ -402,6 +403,8 @@ class Facts:
             self._tensors.fact("frozen_turn", turn.frozen, turn.place)
         if kept is not None:
             self._tensors.fact("gradients_kept", float(kept), table.smallest_name)
+        if is_too_soon is not None:
+            self._tensors.fact("gradients_cleared", float(is_too_soon), table.smallest_name)
         if self.kept.shares_pass(optimizer):
             self._tensors.fact("optimizers_share_pass", 1)
 

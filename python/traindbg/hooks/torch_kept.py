@@ -1,4 +1,4 @@
-"""Whether gradients are cleared between the steps of each of several optimizers.
+"""Whether gradients are cleared between the steps of each of several optimizers, and not too soon.
 
 The loss of one optimizer may leave gradients in the parameters of another, which clears them before
 its own pass: they are no fault. So each optimizer is followed from one of its steps to its next:
@@ -43,6 +43,8 @@ class KeptGradients:
         )
         self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
+        # Of these: a pass left gradients, and no step of theirs used them up to now.
+        self._left: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._is_clear = True
 
     def clear(self) -> None:
@@ -74,6 +76,25 @@ class KeptGradients:
                     if not bool(local_part(gradient).any()):
                         self._cleared.add(optimizer)
             self._passes[optimizer] = self._passes.get(optimizer, 0) + 1
+
+    def pass_ended(self, tables: Mapping[torch.optim.Optimizer, Parameters]) -> None:
+        """A backward pass has ended."""
+        if len(tables) < 2:
+            return
+        for optimizer, table in list(tables.items()):
+            if table.smallest is not None and table.smallest.grad is not None:
+                self._left.add(optimizer)
+
+    def is_too_soon(self, optimizer: torch.optim.Optimizer) -> bool | None:
+        """Whether the gradients that a pass left for this step were taken away before it.
+
+        None: none were left, or that is not known. Called once, before its step.
+        """
+        if optimizer not in self._left:
+            return None
+        self._left.discard(optimizer)
+        groups = optimizer.param_groups
+        return all(parameter.grad is None for group in groups for parameter in group["params"])
 
     def will_step(self, optimizer: torch.optim.Optimizer, table: Parameters) -> bool | None:
         """Whether what its last step used is still there; None: that is not known."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MOST_STATES = 64
 _MOST_HELD = 200  # things in a dict or list of a checkpoint that are looked at
 _DEPTH = 3
+_NEAR = 0.03  # of a rate, from one step to the next
 _MOST_INITIALISED = 4  # times that something initialises a parameter
 # What a schedule changes, or puts beside the rest.
 _CHANGING = frozenset({"betas", "initial_lr", "lr", "max_lr", "min_lr", "momentum", "params"})
@@ -60,15 +61,18 @@ def _number(value: Any) -> float | None:
     return None
 
 
-def _settings(groups: Any) -> Settings | None:
-    """How an optimizer was made, told from its groups or those of its state."""
+def _settings(groups: Any, made: float | None = None) -> Settings | None:
+    """How an optimizer was made, told from its groups or those of its state.
+
+    `made`: the rate that it was made with, where its groups hold another one by now.
+    """
     if not isinstance(groups, (list, tuple)) or not groups or len(groups) > _MOST_HELD:
         return None
     found: list[tuple[Any, ...]] = []
     for group in groups:
         if not isinstance(group, dict) or "params" not in group:
             return None
-        rate = _number(group.get("initial_lr", group.get("lr")))
+        rate = _number(group.get("initial_lr", group.get("lr") if made is None else made))
         if rate is None:
             return None
         kept = [
@@ -80,6 +84,22 @@ def _settings(groups: Any) -> Settings | None:
         ]
         found.append((len(group["params"]), float(f"{rate:.6g}"), *kept))
     return tuple(found)
+
+
+def _made_settings(optimizer: torch.optim.Optimizer) -> Settings | None:
+    """How it was made. A schedule that is written out leaves no `initial_lr` of the rate."""
+    groups = optimizer.param_groups
+    made = _number(getattr(optimizer, "defaults", {}).get("lr"))
+    has_one = len({_number(group.get("lr")) for group in groups}) == 1
+    return _settings(groups, made if has_one else None)
+
+
+def _are_near(one: Settings, two: Settings) -> bool:
+    """Equal but for rates, and these as alike as those of two steps of a schedule."""
+    return len(one) == len(two) and all(
+        a[0] == b[0] and a[2:] == b[2:] and abs(a[1] - b[1]) <= _NEAR * max(a[1], b[1])
+        for a, b in zip(one, two, strict=True)
+    )
 
 
 def _is_state(value: dict[str, Any]) -> bool:
@@ -146,7 +166,7 @@ def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
 
 
 def _described(optimizer: torch.optim.Optimizer) -> MadeAs | None:
-    settings = _settings(optimizer.param_groups)
+    settings = _made_settings(optimizer)
     parameters = tuple(weakref.ref(p) for group in optimizer.param_groups for p in group["params"])
     return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
 
@@ -193,11 +213,11 @@ class Checkpoints:
         """Forgets all."""
         self.__init__()  # type: ignore[misc]
 
-    def state_seen(self, state: Any) -> None:
-        """A state of an optimizer was read or taken."""
+    def state_seen(self, state: Any, of: torch.optim.Optimizer | None = None) -> None:
+        """A state of an optimizer was read or taken; `of`: whose, where that is known."""
         if not isinstance(state, dict) or not state.get("state"):
             return
-        settings = _settings(state.get("param_groups"))
+        settings = _settings(state.get("param_groups")) if of is None else _made_settings(of)
         if settings is not None and len(self._at_hand) < _MOST_STATES:
             self._at_hand[settings] = None
 
@@ -273,7 +293,7 @@ class Checkpoints:
 
     def drives(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer makes steps from now on."""
-        settings = _settings(optimizer.param_groups)
+        settings = _made_settings(optimizer)
         if settings is not None and len(self._trained) < _MOST_STATES:
             self._trained[type(optimizer).__name__, settings] = None
 
@@ -293,7 +313,7 @@ class Checkpoints:
             return 0
         if not all(map(self._was_loaded, parameters)):
             return 0
-        settings = _settings(optimizer.param_groups)
+        settings = _made_settings(optimizer)
         if settings is None:
             return 0
         made = _described(optimizer)
@@ -302,9 +322,16 @@ class Checkpoints:
         )
         if was_given and all(map(self.holds_loaded, parameters)):
             return 3
-        if settings in self._at_hand:
+        if settings in self._at_hand or self._goes_on_with(optimizer, settings):
             return 2
         return int((type(optimizer).__name__, settings) in self._trained)
+
+    def _goes_on_with(self, optimizer: torch.optim.Optimizer, made: Settings) -> bool:
+        """Whether its schedule, written out, goes on where that of a state left off."""
+        now = _settings(optimizer.param_groups)
+        if now is None or now == made:
+            return False
+        return any(_are_near(now, known) for known in self._at_hand)
 
     def was_given(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether an optimizer was given a state."""
@@ -391,7 +418,8 @@ def listening_state(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def state_dict(*args: Any, **kwargs: Any) -> Any:
         state = original(*args, **kwargs)
-        guarded("checkpoints", checkpoints.state_seen, state)
+        of = args[0] if args and isinstance(args[0], torch.optim.Optimizer) else None
+        guarded("checkpoints", checkpoints.state_seen, state, of)
         return state
 
     return state_dict

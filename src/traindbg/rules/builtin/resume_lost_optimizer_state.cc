@@ -24,10 +24,12 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "Before its first step the optimizer has no state, was given none by load_state_dict(), and is of a "
         "kind that keeps one (not SGD without momentum); all of its parameters were given weights by "
         "load_state_dict(); and a state of just such an optimizer (as many parameters, the same learning "
-        "rate before any schedule, the same settings) was read by torch.load() or taken by state_dict() in "
+        "rate before any schedule, or a rate that goes on where a schedule that is written out had left it, "
+        "the same settings) was read by torch.load() or taken by state_dict() in "
         "this process, or an optimizer like it trained here before. Where a training was seen before in "
         "this process, the loss must go on where it had been: at most a quarter of the way back to its "
-        "start; and it must be the only one before. What the loss does is not asked where an optimizer made "
+        "start; and it must be the only one before, unless the one before it was such a resumption. What the "
+        "loss does is not asked where an optimizer made "
         "just like it, for the same parameters, was given a state and then made no step. Judged after "
         "`patience` steps. Or, without any loading: "
         "an "
@@ -102,7 +104,7 @@ class ResumeLostOptimizerState final : public Rule {
         is_over_ = false;
         before_.reset();
         if (loss_.count() > 0) before_ = loss_;
-        sink.clear(kKey);
+        if (lost < 2) clear(sink);
     }
 
     // Another optimizer for the same parameters, made just as the one before: an optimizer per epoch.
@@ -148,6 +150,8 @@ class ResumeLostOptimizerState final : public Rule {
     [[nodiscard]] bool goes_on() const {
         if (lost_ >= kGivenToAnother) return true;
         if (!before_) return lost_ >= 2;
+        // Once more: not back at the start of them all.
+        if (is_firing_) return loss_.count() > 0 && loss_.first() <= 0.5 * first_start_;
         if (trainings_ > 2 || before_->count() < 20 || loss_.count() == 0) return false;
         const double learned = before_->start() - before_->level();
         if (learned < 0.1 * before_->start()) return false;
@@ -158,6 +162,7 @@ class ResumeLostOptimizerState final : public Rule {
         if (is_over_) return;
         if (!goes_on()) {
             is_over_ = true;
+            clear(sink);
             return;
         }
         const std::string type =
@@ -188,14 +193,20 @@ class ResumeLostOptimizerState final : public Rule {
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
         finding.plots.emplace_back("loop/learning_rate", "value");
         sink.fire(std::move(finding));
-        is_over_ = true;
+        if (!is_firing_ && before_) first_start_ = before_->start();
+        is_firing_ = is_over_ = true;
+    }
+    void clear(FindingSink& sink) {
+        if (is_firing_) sink.clear(kKey);
+        is_firing_ = false;
     }
 
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, since_ = 0;
     double lost_ = 0, trainings_ = 1, top_ = 0;
+    double first_start_ = 0;  // the loss with which the training began of which a state was lost first
     model::StepIndex first_step_ = 0;
-    bool is_over_ = false;
+    bool is_over_ = false, is_firing_ = false;
     double again_ = 0;  // times that the optimizer was made anew
     int went_on_ = 0, after_ = 0;
     double start_ = 0, before_again_ = 0, noise_ = 0, after_sum_ = 0;  // the loss

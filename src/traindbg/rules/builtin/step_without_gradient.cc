@@ -1,5 +1,8 @@
 // The optimizer steps, but there is no gradient for it to use.
 
+#include <map>
+#include <string>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -16,7 +19,9 @@ const model::RuleInfo kStepWithoutGradient = {
     .when =
         "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters "
         "has a gradient, or all of them are zero, and either no `backward()` ran since its last step, or "
-        "one did and what it left was cleared before the step. No threshold.",
+        "one did and what it left was cleared before the step. Of several optimizers: backward gave "
+        "parameters of "
+        "one a gradient, and none of these has one when it is about to step. No threshold.",
     .why =
         "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and "
         "coasts. Nothing is learned, and nothing fails: the loop looks busy.",
@@ -43,10 +48,13 @@ const model::RuleInfo kStepWithoutGradient = {
 
 class StepWithoutGradient final : public Rule {
   public:
-    explicit StepWithoutGradient(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit StepWithoutGradient(const Parameters& parameters)
+        : looks_(parameters.at("steps")), seen_(looks_) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        for (const LoopFact& cleared : loop_facts(step, "gradients_cleared"))
+            look_at_another(step, cleared, sink);
         const std::optional<LoopFact> there = loop_fact(step, "gradients_at_step");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
@@ -98,7 +106,27 @@ class StepWithoutGradient final : public Rule {
     static constexpr const char* kKey = "loop";
     static constexpr const char* kLateKey = "late";
     static constexpr std::uint64_t kLooksBefore = 5;
+
+    // One of several optimizers, which is told apart by a parameter of its own.
+    void look_at_another(const model::StepView& step, const LoopFact& cleared, FindingSink& sink) {
+        InARow& seen = others_.try_emplace(std::string(cleared.place), looks_).first->second;
+        const bool shows = cleared.value > 0;
+        if (!shows && seen.is_enough()) sink.clear(cleared.place);
+        seen.add(step, shows);
+        if (!seen.is_enough() || seen_.count() > 0) return;  // that of the one that drives says it
+        model::Finding finding = loop_finding(cleared.place, model::Severity::kError, seen, cleared);
+        finding.message = base::format(
+            "The optimizer of {} steps without gradients at all of the {} steps looked at since step {}: "
+            "backward() gave its parameters a gradient, and it was cleared before the step, as by a "
+            "zero_grad() between the steps of two optimizers.",
+            cleared.place, seen.count(), seen.first());
+        finding.fix = "Let all optimizers step first, then clear the gradients of all.";
+        sink.fire(std::move(finding));
+    }
+
+    double looks_;
     InARow seen_;
+    std::map<std::string, InARow> others_;
 };
 
 std::vector<model::Requirement> step_without_gradient_needs(const Parameters&) {

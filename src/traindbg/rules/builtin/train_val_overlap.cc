@@ -20,7 +20,11 @@ const model::RuleInfo kTrainValOverlap = {
         "at "
         "least `rows` rows of evaluated batches, and of all that were looked at at least the share `share` "
         "(beside the part of the training's rows that were looked at), are among the training's, and no "
-        "evaluated batch is free of them beyond chance (0.01 %). Where all of them are, two evaluations must "
+        "evaluated batch is free of them beyond chance (0.01 %); or others are, which are another data set, "
+        "while "
+        "batches of `rows` rows and more hold both, none holds the training's alone, all that hold some are "
+        "fewer rows than 70 % of the training's, all of which are remembered, and two evaluations show it. "
+        "Where all of them are, two evaluations must "
         "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
         "ten "
         "must be among the training's, and fewer than four in ten be expected by chance. As much is asked of "
@@ -88,6 +92,11 @@ class TrainValOverlap final : public Rule {
         open_.is_as_in_training = open_.is_as_in_training && number(step, "rows_as_in_training") > 0;
         open_.without = trained->value > 0 ? 0 : open_.without + evaluated->value;
         open_.longest_without = std::max(open_.longest_without, open_.without);
+        if (trained->value <= 0) return;
+        const double of_batch = trained->value / evaluated->value;
+        open_.is_mixed = open_.is_mixed && of_batch >= share_ && of_batch <= 0.95 && trained->value >= rows_;
+        open_.mixed_rows += evaluated->value;
+        open_.mixed_size += rows_of_input(step);
     }
     void on_end(FindingSink& sink) override {
         if (open_.batches > 0) close(sink);
@@ -104,6 +113,10 @@ class TrainValOverlap final : public Rule {
         double without = 0,
                longest_without = 0;     // rows in a row, of batches that have none of the training's
         bool is_as_in_training = true;  // each batch has as many rows as the training's
+        // Of batches that have some of the training's: each has others, too; the rows that were looked at;
+        // all of their rows, looked at or not.
+        bool is_mixed = true;
+        double mixed_rows = 0, mixed_size = 0;
     };
 
     // Another training begins in the same process: what was remembered is forgotten.
@@ -152,6 +165,10 @@ class TrainValOverlap final : public Rule {
         // One batch of as many rows as the training's may be the training's batch.
         if (now.batches == 1 && now.is_as_in_training) return;
         ++evaluations_;
+        all_.is_mixed = all_.is_mixed && now.is_mixed;
+        all_.mixed_rows += now.mixed_rows;
+        // Of later ones some batches are passed over; of long ones, too.
+        if (evaluations_ == 1 && now.batches < 40) all_.mixed_size = now.mixed_size;
         all_.batches += now.batches;
         all_.rows += now.rows;
         all_.trained += now.trained;
@@ -174,13 +191,21 @@ class TrainValOverlap final : public Rule {
         return of_training_ > looked_at_ ? std::max(looked_at_ / of_training_, 0.02) : 1;
     }
     [[nodiscard]] double share() const {
-        return all_.rows > 0 ? std::min(1.0, all_.trained / all_.rows / remembered()) : 0;
+        return all_.rows > 0 ? std::min(1.0, all_.trained / judged_rows() / remembered()) : 0;
     }
+    // A data set of which a part was trained on, evaluated beside another one of which nothing was.
+    [[nodiscard]] bool is_beside_another() const {
+        return evaluations_ >= 2 && is_scored_ && all_.is_mixed && all_.mixed_size > 0 && of_training_ > 0 &&
+               looked_at_ >= 0.98 * of_training_ && all_.mixed_size < 0.7 * of_training_ &&
+               all_.rows > all_.mixed_rows;
+    }
+    [[nodiscard]] double judged_rows() const { return is_beside_another() ? all_.mixed_rows : all_.rows; }
     [[nodiscard]] bool is_overlap() const {
         const double seen = all_.rows > 0 ? all_.trained / all_.rows : 0;
         if (all_.trained < rows_ || share() < share_) return false;
         // Other data is evaluated as well: then the training's may be there to compare.
-        if (std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 && all_.longest_without > 0)
+        if (!is_beside_another() && std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 &&
+            all_.longest_without > 0)
             return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
         if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;
@@ -212,7 +237,7 @@ class TrainValOverlap final : public Rule {
             "{:.0f} of {:.0f} rows that were looked at in {} evaluations up to training step {} are rows "
             "that "
             "the model was trained on, bit for bit",
-            all_.trained, all_.rows, evaluations_, train_step_);
+            all_.trained, judged_rows(), evaluations_, train_step_);
         finding.message += remembered() < 0.98
                                ? base::format(
                                      "; {:.0f} % of the training's rows are remembered, so that about "
@@ -225,7 +250,7 @@ class TrainValOverlap final : public Rule {
             "that the training does not have.";
         finding.evidence.push_back(
             {"share of evaluated rows that were trained on", share(), "limit", share_});
-        finding.evidence.push_back({"rows found", all_.trained, "of", all_.rows});
+        finding.evidence.push_back({"rows found", all_.trained, "of", judged_rows()});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }
