@@ -364,10 +364,12 @@ class Latents(nn.Module):
 def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer: str) -> None:
     torch.manual_seed(2)
     model = Latents(form)
+    deviations: list[float] = []
 
     def loss_of(module: nn.Module, step: int) -> torch.Tensor:
         x, _ = data(step)
         made, mean, deviation = module(x)
+        deviations.append(deviation.detach().square().mean().sqrt().item())
         loss = (made - x).square().mean()
         if form != "policy":  # of that nothing is asked of the mean
             variance = deviation.square()
@@ -384,6 +386,8 @@ def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer
         steps, values = fact(tmp_path / "run", told[0])
         assert steps[0] <= 2
         assert all(0 < value < 10 for value in values)
+        steps, values = fact(tmp_path / "run", f"loop/latent_deviation/{layer}")
+        assert values == pytest.approx([deviations[step] for step in steps], rel=1e-5)
 
 
 class LayerOfHalves(nn.Module):

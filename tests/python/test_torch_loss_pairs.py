@@ -92,6 +92,30 @@ def test_pairs_that_are_meant(name: str) -> None:
     assert shapes is None or shapes[1] != (8, 8)
 
 
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("has_step", [False, True])
+def test_each_row_of_predictions_goes_with_the_data_of_all_samples(
+    name: str, has_step: bool
+) -> None:
+    """(n, k) and (n, 1, 1), as quantiles and a target with a dimension too many; (n, 1, k)."""
+    prediction, y = columns(), torch.randn(8, 1, 1)
+    if has_step:
+        prediction, y = nn.Linear(3, 2)(torch.randn(8, 1, 3)), torch.randn(8, 2)
+    loss = FAULTS[name](prediction, y)
+    shape = tuple(prediction.shape)
+    assert compared_shapes(loss) == (shape, (8, 8, 2))
+    pairs = pairs_in(FAULTS[name](prediction, torch.randn(shape)))
+    assert pairs.result == ()
+
+
+def test_rows_that_are_paired_by_intention() -> None:
+    rows, y = columns(), torch.randn(8, 2)
+    assert pairs_in((rows.unsqueeze(1) - y).square().mean()).are_meant
+    assert pairs_in((rows[None] - y[:, None]).square().mean()).result == ()
+    centres = nn.Parameter(torch.randn(8, 2))
+    assert pairs_in((centres - y[:, None]).square().mean()).result == ()
+
+
 def test_what_the_model_itself_makes_of_all_pairs_is_left_to_others() -> None:
     column, y = columns(), torch.randn(8)
     loss = (column[:, 0] + column[:, 1:2] - y).square().mean()

@@ -62,6 +62,15 @@ class Spread(NamedTuple):
     turn: Number  # by which samples point another way than their mean; 0 to 1
 
 
+class Informed(NamedTuple):
+    """What latent variables tell of a sample."""
+
+    place: str  # the layer of their means
+    nats: torch.Tensor
+    variables: int
+    deviation: torch.Tensor  # of the noise, the root of the mean square over variables and samples
+
+
 class Given(NamedTuple):
     """What a layer with a matrix was given first."""
 
@@ -418,8 +427,8 @@ class Outputs:
             variance = (rows if latent.form == "log_variance" else 2 * rows).exp()
         self._scales[latent.mean] = variance.mean(0)
 
-    def information(self) -> Iterator[tuple[str, torch.Tensor, int]]:
-        """What the latent variables tell of a sample: layer, nats, variables.
+    def information(self) -> Iterator[Informed]:
+        """What the latent variables tell of a sample.
 
         Of a mean that varies by V from sample to sample, with noise of the variance S around it,
         that is at most log(1 + V / S) / 2, as in any channel with normally distributed noise.
@@ -429,4 +438,5 @@ class Outputs:
             if noise is not None and noise.shape == means.shape:
                 with own_operations():
                     told = (means / noise.clamp_min(1e-12)).log1p().sum() / 2
-                yield place, told, means.numel()
+                    deviation = noise.mean().sqrt()
+                yield Informed(place, told, means.numel(), deviation)

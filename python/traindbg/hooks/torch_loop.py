@@ -640,9 +640,10 @@ class LoopObserver:
                             tell("rows_one_each", 1, name)
             if self._outputs.target is not None:
                 tell("target_deviation", self._outputs.target)
-            for place, told, variables in self._outputs.information():
-                tell("latent_information", told, place)
-                tell("latent_variables", variables, place)
+            for known in self._outputs.information():
+                tell("latent_information", known.nats, known.place)
+                tell("latent_variables", known.variables, known.place)
+                tell("latent_deviation", known.deviation, known.place)
         if self._norms is not None and (standing := self._norms.standing()):
             tell("norm_standing", 1, standing)
         gap = self._norms.gap() if self._norms is not None and self._passes == 1 else None

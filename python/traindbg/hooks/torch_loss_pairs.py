@@ -3,7 +3,8 @@
 A prediction (n, 1) and a target (n,) make (n, n) wherever they are added, subtracted, multiplied or
 divided, and a mean of it is one number again. In the graph such an operation has one input that has
 a gradient, of n elements, and n * n where it ends; between it and the reduction of all of that are
-operations for each element alone.
+operations for each element alone. So do a prediction (n, k) and a target (n, 1, 1), or (n, 1, k)
+and (n, k), which make (n, n, k).
 
 Pairs may be meant: of the difference of two predictions, both of which have a gradient; made by
 a dimension that was put in for them (`x[:, None]`); or with a matrix. What is reduced row by row
@@ -57,6 +58,7 @@ _BENT = frozenset(
     }
 )
 _LINEAR = _ADDED | {"NegBackward0", "RsubBackward1", "ToCopyBackward0"}
+_PARAMETER = "torch::autograd::AccumulateGrad"
 _GIVES_A_DIMENSION = frozenset({"ReshapeAliasBackward0", "UnsqueezeBackward0", "ViewBackward0"})
 
 
@@ -68,29 +70,36 @@ class Pairs(NamedTuple):
     are_meant: bool = False
 
 
-def _is_flat(shape: Shape | None, number: int) -> bool:
-    return shape in ((number,), (number, 1))
+def _is_of_samples(shape: Shape, result: Shape) -> bool:
+    """Whether it has one row for each sample, where `result` has one for each pair."""
+    number, *each = result[1:]
+    return shape in ((number, *each), (number, 1, *each))
 
 
-def _was_put_in(edge: tuple[Any, int]) -> bool:
+def _was_put_in(edge: tuple[Any, int], result: Shape) -> bool:
     """Whether (n, 1) was made of (n,), so that it goes with another (n,) in pairs."""
     node, index = edge
-    if node.name() not in _GIVES_A_DIMENSION:
+    if node.name() not in _GIVES_A_DIMENSION or len(shape_at(node, index) or ()) < len(result):
         return False
+    if len(result) > 2 and node.name() != "UnsqueezeBackward0":
+        return False  # a linear layer ends in a view, where it is given three dimensions
     before = shape_at(*node.next_functions[0]) if node.next_functions[0][0] is not None else None
     return before is not None and len(before) < len(shape_at(node, index) or ())
 
 
-def _goes_with_a_row(node: Any, position: int, prediction: Shape) -> bool:
+def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape) -> bool:
     """Of a product: whether the data are n values in the other form than the prediction."""
     data = saved_by(node, "other" if position == 0 else "self")
-    number = prediction[0]
-    wanted = (number, 1) if len(prediction) == 1 else (number,)
-    return data is not None and tuple(data.shape) == wanted
+    if data is None:
+        return False
+    number, *each = prediction[0], *result[2:]
+    if len(prediction) == len(result):
+        return tuple(data.shape) in ((number, *each), (number, *(1 for _ in each)))
+    return tuple(data.shape) in ((number, 1, *each), (number, 1, *(1 for _ in each)))
 
 
 def _is_square(shape: Shape | None) -> bool:
-    return shape is not None and len(shape) == 2 and shape[0] == shape[1] >= _FEWEST
+    return shape is not None and len(shape) in (2, 3) and shape[0] == shape[1] >= _FEWEST
 
 
 def pairs_in(loss: torch.Tensor) -> Pairs:
@@ -120,16 +129,18 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 for position, edge in enumerate(node.next_functions)
                 if edge[0] is not None and (given := shape_at(*edge)) is not None
             ]
-            flat = [each for each in inputs if _is_flat(each[2], shape[0])]
+            flat = [each for each in inputs if _is_of_samples(each[2], shape)]
             if len(inputs) == 2 and flat:  # a sum of both may be the model's own, by mistake
                 if name == "SubBackward0" and len(flat) == 2:
                     return Pairs(are_meant=True)
                 continue
             if flat:
                 position, edge, given = flat[0]
-                if _was_put_in(edge):
+                if _was_put_in(edge, shape):
                     return Pairs(are_meant=True)
-                if is_bent if name in _ADDED else _goes_with_a_row(node, position, given):
+                if len(shape) > 2 and edge[0].name() == _PARAMETER:
+                    continue  # as many centres, say, as there are samples
+                if is_bent if name in _ADDED else _goes_with_a_row(node, position, given, shape):
                     found = Pairs(given, shape)
                 continue
             if name in _MULTIPLIED and len(inputs) == 2:

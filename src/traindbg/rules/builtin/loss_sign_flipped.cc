@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -41,13 +42,19 @@ const model::RuleInfo kLossSignFlipped = {
         "times "
         "data, take part in it, none with a minus sign, in the graphs of two steps, and the program calls "
         "the "
-        "data a reward, an advantage or a return wherever it multiplies a log-probability.",
+        "data a reward, an advantage or a return wherever it multiplies a log-probability. Or (warning) the "
+        "noise of "
+        "latent variables, whose means a KL term holds (see posterior_collapse), has a deviation above "
+        "`noise` "
+        "at each of `steps` looks in a row, and three times that of the first look: that term lets it go, "
+        "where it should draw it to 1.",
     .why =
         "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
         "learns to be wrong.",
     .fix =
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
-        "log-probabilities. Of a coefficient of overlap, lower one less the coefficient.",
+        "log-probabilities. A KL term is -0.5 * sum(1 + logvar - mu**2 - logvar.exp()), and is added. Of a "
+        "coefficient of overlap, lower one less the coefficient.",
     .healthy =
         "Likelihoods of densities, which may be below 0 (with their minus sign); what a model draws itself. "
         "Adversarial steps that raise a loss beside one that "
@@ -63,13 +70,17 @@ const model::RuleInfo kLossSignFlipped = {
     .source = "Braiek and Khomh, \"TheDeepChecker\", TOSEM 2023 (the fault, not the method)",
     .severity = model::Severity::kError,
     .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
+                   {"noise", "standard deviations", 4, 1.5, 1e6, "of latent variables, where a prior has 1"},
                    {"runaway", "times", 1000, 10, 1e12, "size below 0 beside that of the first losses"}},
 };
 
 class LossSignFlipped final : public Rule {
   public:
     explicit LossSignFlipped(const Parameters& parameters)
-        : seen_(parameters.at("steps")), runaway_(parameters.at("runaway")) {}
+        : looks_(parameters.at("steps")),
+          noise_(parameters.at("noise")),
+          seen_(looks_),
+          runaway_(parameters.at("runaway")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain || is_to_rise(*step.meta)) return;
@@ -82,6 +93,7 @@ class LossSignFlipped final : public Rule {
         judge_cosines(step, sink);
         judge_overlap(step, sink);
         judge_policy(step, sink);
+        judge_divergence(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
         if (!sign) return;
         const bool shows = sign->value < 0;
@@ -197,6 +209,38 @@ class LossSignFlipped final : public Rule {
             "call it so.",
             sink);
     }
+    // Noise that leaves the prior: a KL term draws it to 1, a reconstruction wants less of it.
+    void judge_divergence(const model::StepView& step, FindingSink& sink) {
+        for (const LoopFact& fact : loop_facts(step, "latent_deviation")) {
+            Latent& latent = latents_.try_emplace(std::string(fact.place), looks_, fact.value).first->second;
+            ++runs_;
+            const bool shows = fact.value > noise_ && fact.value > 3 * latent.first;
+            if (!shows && latent.seen.is_enough()) sink.clear(fact.place);
+            latent.seen.add(step, shows);
+            if (!latent.seen.is_enough()) continue;
+            model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, latent.seen, fact);
+            finding.message = base::format(
+                "The noise of the latent variables of {} has a deviation of {} at step {}, {} at the first "
+                "look: "
+                "a KL term to a prior of deviation 1 draws it to 1, and a reconstruction is the better the "
+                "less "
+                "of it there is. It grows where the term is made large.",
+                fact.place, base::human_number(fact.value), step.step(), base::human_number(latent.first));
+            finding.fix =
+                "Look at the sign of the KL term: loss = reconstruction + beta * kl, with kl = -0.5 * "
+                "(1 + logvar - mu**2 - logvar.exp()).sum(1).mean().";
+            finding.evidence.insert(finding.evidence.begin(),
+                                    {"deviation of the noise", fact.value, "limit", noise_});
+            finding.plots.insert(finding.plots.begin(), {std::string(fact.tensor), "value"});
+            sink.fire(std::move(finding));
+        }
+    }
+    struct Latent {
+        Latent(double looks, double deviation) : seen(looks), first(deviation) {}
+        InARow seen;
+        double first;  // deviation of the noise, at the first look
+    };
+
     void judge_overlap(const model::StepView& step, FindingSink& sink) {
         if (!show(step, "loss_lowers_overlap", overlaps_)) return;
         fire_by_graph("overlap", overlaps_,
@@ -211,6 +255,8 @@ class LossSignFlipped final : public Rule {
     Graphs away_, overlaps_, policy_;  // cosines are lowered, an overlap is
     Game game_;
     bool runs_away_ = false;
+    std::map<std::string, Latent> latents_;
+    double looks_, noise_;
     InARow seen_;
     double runaway_, first_size_ = 0;
     std::uint64_t runs_ = 0;
