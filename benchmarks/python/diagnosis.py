@@ -228,7 +228,10 @@ def outcomes_of(tasks: list[Task], options: argparse.Namespace) -> list[Outcome]
         )
     if options.again:
         missing = [
-            task for task in tasks if not (directory_of(task, options.again) / "run").is_dir()
+            # One that recorded nothing has no run; what it printed is there.
+            task
+            for task in tasks
+            if not directory_of(task, options.again).is_dir()
         ]
         if missing:
             raise MeasureError(

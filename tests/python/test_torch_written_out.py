@@ -46,6 +46,27 @@ def test_prediction_and_target_are_found(name: str) -> None:
     assert not found.target.requires_grad
 
 
+@pytest.mark.parametrize(
+    ("loss_of", "is_of_columns"),
+    [
+        (lambda e: e.mean(0).sum(), True),
+        (lambda e: e.sum(1).mean(), True),
+        (lambda e: e.mean(), False),
+        (lambda e: (e.mean(0) * torch.tensor([0.3, 1.7])).sum(), False),
+    ],
+)
+def test_the_sum_of_the_means_of_columns(
+    loss_of: Callable[[torch.Tensor], torch.Tensor], is_of_columns: bool
+) -> None:
+    model = nn.Linear(3, 2)
+    returned = model(torch.randn(16, 3))
+    mark_returned(returned, 7)
+    loss = loss_of((returned - torch.randn(16, 2)) ** 2)
+    found = written_out(loss, {7: returned.detach()})
+    assert found is not None
+    assert bool(found.is_of_columns) == is_of_columns
+
+
 def test_a_target_of_real_numbers_is_near() -> None:
     model, target = nn.Linear(3, 2), torch.randn(16, 2) * 100
     returned = model(torch.randn(16, 3))

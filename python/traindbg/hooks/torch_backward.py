@@ -228,6 +228,7 @@ class BackwardObserver:
         self._tell_repeated_target(found)
         # On a device the truth value comes with all else that waits there.
         self._tensors.tell("loss_is_written_out", found.is_mean.to(torch.float32))
+        self._tensors.tell("loss_is_of_columns", found.is_of_columns.to(torch.float32))
         self._tensors.tell("loss_is_summed", found.terms)
         if self._hot.due & ARGUMENTS:
             for role, tensor in (("prediction", found.prediction), ("label", found.target)):

@@ -60,6 +60,7 @@ class WrittenOut(NamedTuple):
     prediction: torch.Tensor
     target: torch.Tensor
     is_mean: torch.Tensor  # one truth value: the loss is their mean, and nothing else
+    is_of_columns: torch.Tensor  # another: the loss is the sum of the means of a table's columns
     terms: torch.Tensor  # one number: of how many values the loss is the sum; 0 where it is none
 
 
@@ -180,7 +181,9 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
         target = torch.where(near, whole, target)
         mean = difference.square().mean() if function == "mse_loss" else difference.abs().mean()
         is_mean = (mean - loss.detach()).abs() <= 1e-4 * mean.abs()
+        columns = difference.shape[1] if difference.dim() == 2 else 1
+        is_of_columns = (columns * mean - loss.detach()).abs() <= 1e-4 * columns * mean.abs()
         total = mean * difference.numel()
         is_sum = ((total - loss.detach()).abs() <= 1e-4 * total.abs()) & (total > 0)
         terms = is_sum.to(torch.float32) * difference.numel()
-    return WrittenOut(function, prediction, target, is_mean, terms)
+    return WrittenOut(function, prediction, target, is_mean, is_of_columns, terms)

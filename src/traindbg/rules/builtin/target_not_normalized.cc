@@ -174,8 +174,10 @@ class TargetNotNormalized final : public Rule {
         }
         if (root && function) return std::abs(*root - *function) <= 1e-5 * std::abs(*root);
         if (function) return true;
-        const std::optional<LoopFact> written = loop_fact(step, "loss_is_written_out");
-        return written && written->value != 0;
+        for (const char* fact : {"loss_is_written_out", "loss_is_of_columns"})
+            if (const std::optional<LoopFact> written = loop_fact(step, fact); written && written->value != 0)
+                return true;
+        return false;
     }
     void fire_columns(std::size_t widest, double wide, std::size_t narrowest, double narrow,
                       FindingSink& sink) const {
