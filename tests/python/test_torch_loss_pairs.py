@@ -93,14 +93,9 @@ def test_pairs_that_are_meant(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.parametrize("has_step", [False, True])
-def test_each_row_of_predictions_goes_with_the_data_of_all_samples(
-    name: str, has_step: bool
-) -> None:
-    """(n, k) and (n, 1, 1), as quantiles and a target with a dimension too many; (n, 1, k)."""
+def test_each_row_of_predictions_goes_with_the_data_of_all_samples(name: str) -> None:
+    """(n, k) and (n, 1, 1), as quantiles and a target with a dimension too many."""
     prediction, y = columns(), torch.randn(8, 1, 1)
-    if has_step:
-        prediction, y = nn.Linear(3, 2)(torch.randn(8, 1, 3)), torch.randn(8, 2)
     loss = FAULTS[name](prediction, y)
     shape = tuple(prediction.shape)
     assert compared_shapes(loss) == (shape, (8, 8, 2))
@@ -110,7 +105,10 @@ def test_each_row_of_predictions_goes_with_the_data_of_all_samples(
 
 def test_rows_that_are_paired_by_intention() -> None:
     rows, y = columns(), torch.randn(8, 2)
-    assert pairs_in((rows.unsqueeze(1) - y).square().mean()).are_meant
+    assert pairs_in((rows.unsqueeze(1) - y).square().mean()).result == ()
+    assert pairs_in((rows.unsqueeze(1) - torch.randn(8, 8, 2)).square().mean()).result == ()
+    square = nn.Linear(3, 8)(torch.randn(8, 3))  # quantiles, as many as samples (QR-DQN)
+    assert pairs_in((torch.randn(8, 8).t().unsqueeze(-1) - square).abs().mean()).result == ()
     assert pairs_in((rows[None] - y[:, None]).square().mean()).result == ()
     centres = nn.Parameter(torch.randn(8, 2))
     assert pairs_in((centres - y[:, None]).square().mean()).result == ()

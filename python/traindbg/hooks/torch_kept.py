@@ -45,6 +45,9 @@ class KeptGradients:
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
         # Of these: a pass left gradients, and no step of theirs used them up to now.
         self._left: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._waited: weakref.WeakSet[torch.optim.Optimizer] = (
+            weakref.WeakSet()
+        )  # as another stepped
         self._is_clear = True
 
     def clear(self) -> None:
@@ -56,6 +59,7 @@ class KeptGradients:
         """A backward pass begins."""
         self._is_clear = False
         self._stepped.clear()
+        self._waited.clear()
         if len(tables) < 2:
             return
         for optimizer, since in list(self._since.items()):
@@ -85,16 +89,29 @@ class KeptGradients:
             if table.smallest is not None and table.smallest.grad is not None:
                 self._left.add(optimizer)
 
-    def is_too_soon(self, optimizer: torch.optim.Optimizer) -> bool | None:
-        """Whether the gradients that a pass left for this step were taken away before it.
+    def is_too_soon(
+        self,
+        optimizer: torch.optim.Optimizer,
+        tables: Mapping[torch.optim.Optimizer, Parameters],
+    ) -> bool | None:
+        """Whether the gradients of this step were there when another one stepped, and are no more.
 
-        None: none were left, or that is not known. Called once, before its step.
+        None: none were left, or they were gone before: frozen so, or of a pass of another kind.
+        Called once, before its step.
         """
+        for other in list(self._left):
+            smallest = tables[other].smallest if other in tables else None
+            if other is not optimizer and smallest is not None and smallest.grad is not None:
+                self._waited.add(other)
         if optimizer not in self._left:
             return None
+        has_waited = optimizer in self._waited
         self._left.discard(optimizer)
+        self._waited.discard(optimizer)
         groups = optimizer.param_groups
-        return all(parameter.grad is None for group in groups for parameter in group["params"])
+        if any(parameter.grad is not None for group in groups for parameter in group["params"]):
+            return False
+        return True if has_waited else None
 
     def will_step(self, optimizer: torch.optim.Optimizer, table: Parameters) -> bool | None:
         """Whether what its last step used is still there; None: that is not known."""

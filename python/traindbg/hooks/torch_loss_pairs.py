@@ -3,8 +3,8 @@
 A prediction (n, 1) and a target (n,) make (n, n) wherever they are added, subtracted, multiplied or
 divided, and a mean of it is one number again. In the graph such an operation has one input that has
 a gradient, of n elements, and n * n where it ends; between it and the reduction of all of that are
-operations for each element alone. So do a prediction (n, k) and a target (n, 1, 1), or (n, 1, k)
-and (n, k), which make (n, n, k).
+operations for each element alone. So do a prediction (n, k) and a target (n, 1, 1), which
+make (n, n, k). Of (n, 1, k) nothing is said: the data may have as many steps as there are samples.
 
 Pairs may be meant: of the difference of two predictions, both of which have a gradient; made by
 a dimension that was put in for them (`x[:, None]`); or with a matrix. What is reduced row by row
@@ -72,17 +72,17 @@ class Pairs(NamedTuple):
 
 def _is_of_samples(shape: Shape, result: Shape) -> bool:
     """Whether it has one row for each sample, where `result` has one for each pair."""
-    number, *each = result[1:]
-    return shape in ((number, *each), (number, 1, *each))
+    number = result[0]
+    if len(result) == 2:
+        return shape in ((number,), (number, 1))
+    return result[2] != number and shape == (number, result[2])
 
 
-def _was_put_in(edge: tuple[Any, int], result: Shape) -> bool:
+def _was_put_in(edge: tuple[Any, int]) -> bool:
     """Whether (n, 1) was made of (n,), so that it goes with another (n,) in pairs."""
     node, index = edge
-    if node.name() not in _GIVES_A_DIMENSION or len(shape_at(node, index) or ()) < len(result):
+    if node.name() not in _GIVES_A_DIMENSION:
         return False
-    if len(result) > 2 and node.name() != "UnsqueezeBackward0":
-        return False  # a linear layer ends in a view, where it is given three dimensions
     before = shape_at(*node.next_functions[0]) if node.next_functions[0][0] is not None else None
     return before is not None and len(before) < len(shape_at(node, index) or ())
 
@@ -92,10 +92,10 @@ def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape)
     data = saved_by(node, "other" if position == 0 else "self")
     if data is None:
         return False
-    number, *each = prediction[0], *result[2:]
-    if len(prediction) == len(result):
-        return tuple(data.shape) in ((number, *each), (number, *(1 for _ in each)))
-    return tuple(data.shape) in ((number, 1, *each), (number, 1, *(1 for _ in each)))
+    number = prediction[0]
+    if len(result) > 2:
+        return tuple(data.shape) in ((number, 1, result[2]), (number, 1, 1))
+    return tuple(data.shape) == ((number, 1) if len(prediction) == 1 else (number,))
 
 
 def _is_square(shape: Shape | None) -> bool:
@@ -136,7 +136,7 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 continue
             if flat:
                 position, edge, given = flat[0]
-                if _was_put_in(edge, shape):
+                if len(shape) == 2 and _was_put_in(edge):
                     return Pairs(are_meant=True)
                 if len(shape) > 2 and edge[0].name() == _PARAMETER:
                     continue  # as many centres, say, as there are samples

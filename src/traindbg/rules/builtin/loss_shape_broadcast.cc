@@ -21,7 +21,7 @@ const model::RuleInfo kLossShapeBroadcast = {
         "numbers of dimensions, whose common shape after broadcasting has more elements than either: (32, 1) "
         "and (32,) become (32, 32). Of a loss that is written out, its graph is looked at: n predictions go "
         "with data that have no gradient, n * n values come of it, and all of them go into the loss one by "
-        "one; so do rows of predictions, (n, k) with (n, 1, 1) or (n, 1, k) with (n, k). Fires at the first "
+        "one; so do rows of predictions, (n, k) with (n, 1, 1). Fires at the first "
         "step at which both are captured; exact.",
     .why =
         "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
@@ -115,7 +115,7 @@ class LossShapeBroadcast final : public Rule {
         repeated_ = 0;
         const std::int64_t count = elements(given->shape);
         const bool is_flat = given->shape.size() == 1 || (given->shape.size() == 2 && given->shape[1] == 1);
-        const bool is_pair_of_rows = is_each_row_with_all(given->shape, both->shape);
+        const bool is_pair_of_rows = is_each_row_with_all(step, given->shape, both->shape);
         if (!is_pair_of_rows && (!is_flat || count < 2 || both->shape != Shape{count, count})) return true;
         model::Finding finding;
         finding.key = "written_out";
@@ -126,13 +126,12 @@ class LossShapeBroadcast final : public Rule {
             "goes "
             "with the targets of all samples.",
             in_words(given->shape), in_words(both->shape));
-        finding.fix =
-            is_pair_of_rows
-                ? "Give both as many dimensions: target.squeeze(-1), or prediction.squeeze(1); assert "
-                  "prediction.dim() == target.dim() in front of the loss."
-            : given->shape.size() == 2
-                ? "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1)."
-                : "Give both one shape: target.squeeze(-1), or prediction.unsqueeze(-1).";
+        finding.fix = is_pair_of_rows ? "Give both as many dimensions: target.squeeze(-1), or "
+                                        "prediction.unsqueeze(1) where each row is for all of it; assert "
+                                        "prediction.dim() == target.dim() in front of the loss."
+                      : given->shape.size() == 2
+                          ? "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1)."
+                          : "Give both one shape: target.squeeze(-1), or prediction.unsqueeze(-1).";
         finding.evidence.push_back({"values compared", static_cast<double>(elements(both->shape)),
                                     "predictions", static_cast<double>(count)});
         finding.plots = {{"loss", "value"}};
@@ -140,10 +139,12 @@ class LossShapeBroadcast final : public Rule {
         return true;
     }
 
-    // (n, k) or (n, 1, k) of n samples, and (n, n, k) of all pairs of them.
-    static bool is_each_row_with_all(const Shape& given, const Shape& both) {
-        if (both.size() != 3 || both[0] != both[1] || both[0] < 4) return false;
-        return given == Shape{both[0], both[2]} || given == Shape{both[0], 1, both[2]};
+    // (n, k) of n samples, and (n, n, k) of all pairs of them.
+    static bool is_each_row_with_all(const model::StepView& step, const Shape& given, const Shape& both) {
+        if (both.size() != 3 || both[0] != both[1] || both[0] == both[2] || both[0] < 4) return false;
+        // Rows of what is fitted to a whole series, with as many series as it has rows, are no samples.
+        const double rows = rows_of_input(step);
+        return given == Shape{both[0], both[2]} && (rows <= 0 || rows == static_cast<double>(both[0]));
     }
 
     // The model itself made (n, n) of (n,) and (n, 1): the target (n,) goes with each of its rows.

@@ -86,6 +86,7 @@ class TrainValOverlap final : public Rule {
         is_scored_ = true;
         take_training(step);
         ++open_.batches;
+        open_.last = step.step();
         open_.rows += evaluated->value;
         open_.trained += trained->value;
         open_.half += number(step, "rows_evaluated_half_alike");
@@ -117,6 +118,7 @@ class TrainValOverlap final : public Rule {
         // all of their rows, looked at or not.
         bool is_mixed = true;
         double mixed_rows = 0, mixed_size = 0;
+        model::StepIndex last = 0;  // batch, of all that were evaluated
     };
 
     // Another training begins in the same process: what was remembered is forgotten.
@@ -168,7 +170,7 @@ class TrainValOverlap final : public Rule {
         all_.is_mixed = all_.is_mixed && now.is_mixed;
         all_.mixed_rows += now.mixed_rows;
         // Of later ones some batches are passed over; of long ones, too.
-        if (evaluations_ == 1 && now.batches < 40) all_.mixed_size = now.mixed_size;
+        if (evaluations_ == 1 && now.last < kAllLookedAt) all_.mixed_size = now.mixed_size;
         all_.batches += now.batches;
         all_.rows += now.rows;
         all_.trained += now.trained;
@@ -195,9 +197,11 @@ class TrainValOverlap final : public Rule {
     }
     // A data set of which a part was trained on, evaluated beside another one of which nothing was.
     [[nodiscard]] bool is_beside_another() const {
-        return evaluations_ >= 2 && is_scored_ && all_.is_mixed && all_.mixed_size > 0 && of_training_ > 0 &&
-               looked_at_ >= 0.98 * of_training_ && all_.mixed_size < 0.7 * of_training_ &&
-               all_.rows > all_.mixed_rows;
+        // Rows of a training that are more than it has are changed now and then: it knows a part of its own.
+        const bool are_known = known_ >= 0.9 * of_training_ && known_ <= 1.05 * of_training_;
+        return evaluations_ >= 2 && is_scored_ && are_known && all_.is_mixed && all_.mixed_size > 0 &&
+               of_training_ > 0 && looked_at_ >= 0.98 * of_training_ &&
+               all_.mixed_size < 0.7 * of_training_ && all_.rows > all_.mixed_rows;
     }
     [[nodiscard]] double judged_rows() const { return is_beside_another() ? all_.mixed_rows : all_.rows; }
     [[nodiscard]] bool is_overlap() const {
@@ -255,6 +259,7 @@ class TrainValOverlap final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr model::StepIndex kAllLookedAt = 50;  // of evaluated batches, later ones now and then
     static constexpr double kLikely = 0.4;  // of an evaluated row to be among the training's by chance
 
     double share_, rows_;
