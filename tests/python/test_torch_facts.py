@@ -66,6 +66,7 @@ def mlp(*between: nn.Module) -> nn.Sequential:
         ("schedule_written_out", [0, 2]),
         ("file_of_a_schedule_written_out", [0, 2]),
         ("file_of_another_rate", [0]),
+        ("made_alike_and_lowered", [0]),
     ],
 )
 def test_an_optimizer_that_begins_anew_on_loaded_weights(
@@ -83,11 +84,9 @@ def test_an_optimizer_that_begins_anew_on_loaded_weights(
         optimizer = make(model, 0.01)
         train(model, optimizer, 15)
         file = io.BytesIO()
-        if how.startswith("file"):
+        if how.startswith(("file", "schedule")):
             optimizer.param_groups[0]["lr"] = 0.004
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
-        if how == "schedule_written_out":
-            optimizer.param_groups[0]["lr"] = 0.004  # the state was taken before: its rate is 0.01
         del optimizer
         file.seek(0)
         if how.startswith("file"):  # of another process
@@ -96,10 +95,10 @@ def test_an_optimizer_that_begins_anew_on_loaded_weights(
         if how != "fresh":
             model.load_state_dict(checkpoint["model"])
         optimizer = make(model, 0.001 if how == "another_rate" else 0.01)
-        if how == "schedule_written_out":
-            optimizer.param_groups[0]["lr"] = 0.004
-        elif how == "file_of_a_schedule_written_out":
+        if how.endswith("schedule_written_out"):
             optimizer.param_groups[0]["lr"] = 0.0039
+        elif how == "made_alike_and_lowered":  # for a second stage
+            optimizer.param_groups[0]["lr"] = 0.001
         elif how == "file_of_another_rate":
             optimizer.param_groups[0]["lr"] = 0.005
         if how == "loaded":

@@ -92,6 +92,21 @@ def test_pairs_that_are_meant(name: str) -> None:
     assert shapes is None or shapes[1] != (8, 8)
 
 
+def test_what_is_summed_over_quantiles_first() -> None:
+    error = torch.randn(8, 1, 1) - columns()
+    loss = torch.max(0.1 * error, -0.9 * error).sum(-1).mean()
+    assert compared_shapes(loss) == ((8, 2), (8, 8, 2))
+    by_rows = torch.max(0.1 * error, -0.9 * error).sum(0).mean()
+    assert pairs_in(by_rows).result == ()
+
+
+def test_rows_of_a_series_are_no_samples() -> None:
+    """(n, k) against (n, n, k): a curve, an ensemble of as many teachers as there are samples."""
+    for name in ("pinball", "log-cosh", "Charbonnier", "times itself"):
+        assert pairs_in(FAULTS[name](columns(), torch.randn(8, 8, 2))).result == ()
+    assert compared_shapes((columns() - torch.randn(8, 8, 2)).square().mean()) is None
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_row_of_predictions_goes_with_the_data_of_all_samples(name: str) -> None:
     """(n, k) and (n, 1, 1), as quantiles and a target with a dimension too many."""

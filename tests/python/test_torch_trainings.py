@@ -467,3 +467,40 @@ def test_gradients_that_are_taken_away_between_the_steps_of_two_optimizers(
     assert len(of_second) >= 5
     assert set(of_second) == {float(is_too_soon)}
     assert {value for _, value in facts(run_dir, "loop/gradients_cleared/0.bias")} == {0.0}
+
+
+class WithGradientsOfItsOwn(torch.optim.Optimizer):
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__(layer.parameters(), {"lr": 0.01})
+
+    def step(self, closure=None):
+        with torch.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    parameter.sub_(0.01 * parameter)
+
+
+@pytest.mark.parametrize("how", ["frozen so", "of another pass", "its own"])
+def test_gradients_that_are_gone_for_a_reason(run_dir, how: str):
+    model = nn.Sequential(nn.Linear(12, 6), nn.Linear(6, 2))
+    first = torch.optim.Adam(model[0].parameters(), lr=0.01)
+    second = (
+        WithGradientsOfItsOwn(model[1])
+        if how == "its own"
+        else torch.optim.Adam(model[1].parameters(), lr=0.01)
+    )
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["step_without_gradient"]):
+        for _ in range(8):
+            out = model(torch.randn(8, 12))
+            out.square().mean().backward()
+            if how == "frozen so":
+                second.zero_grad()
+            elif how == "of another pass":
+                model.zero_grad()
+                model[0](torch.randn(8, 12)).square().mean().backward()
+            first.step()
+            if how == "its own":
+                model.zero_grad()
+            second.step()
+            model.zero_grad()
+    assert [value for _, value in facts(run_dir, "loop/gradients_cleared/1.bias") if value] == []

@@ -43,11 +43,11 @@ class KeptGradients:
         )
         self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
-        # Of these: a pass left gradients, and no step of theirs used them up to now.
+        # Of these: a pass left gradients, and no step of theirs used them up to now; and of these,
+        # they were there when the first one stepped after the pass.
         self._left: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
-        self._waited: weakref.WeakSet[torch.optim.Optimizer] = (
-            weakref.WeakSet()
-        )  # as another stepped
+        self._waited: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._is_looked_at = False  # after the pass
         self._is_clear = True
 
     def clear(self) -> None:
@@ -60,6 +60,7 @@ class KeptGradients:
         self._is_clear = False
         self._stepped.clear()
         self._waited.clear()
+        self._is_looked_at = False
         if len(tables) < 2:
             return
         for optimizer, since in list(self._since.items()):
@@ -96,14 +97,17 @@ class KeptGradients:
     ) -> bool | None:
         """Whether the gradients of this step were there when another one stepped, and are no more.
 
-        None: none were left, or they were gone before: frozen so, or of a pass of another kind.
-        Called once, before its step.
+        None: none were left, or they were gone before any stepped: frozen so, or of a pass of
+        another kind; or it is none of PyTorch's, and may compute its own. Called once, before its
+        step.
         """
-        for other in list(self._left):
-            smallest = tables[other].smallest if other in tables else None
-            if other is not optimizer and smallest is not None and smallest.grad is not None:
-                self._waited.add(other)
-        if optimizer not in self._left:
+        if not self._is_looked_at:
+            self._is_looked_at = True
+            for other in list(self._left):
+                smallest = tables[other].smallest if other in tables else None
+                if other is not optimizer and smallest is not None and smallest.grad is not None:
+                    self._waited.add(other)
+        if optimizer not in self._left or not type(optimizer).__module__.startswith("torch.optim."):
             return None
         has_waited = optimizer in self._waited
         self._left.discard(optimizer)

@@ -114,7 +114,11 @@ def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
         return pairs.prediction, pairs.result
     found = None if pairs.are_meant else _difference(loss)
     prediction = None if found is None else shape_at(*found.prediction)
-    return None if found is None or prediction is None else (prediction, found.shape)
+    if found is None or prediction is None:
+        return None
+    if len(found.shape) > max(2, len(prediction)):
+        return None  # which values of the target each row goes with, only pairs can tell
+    return prediction, found.shape
 
 
 def _function_of(user: Any) -> str:

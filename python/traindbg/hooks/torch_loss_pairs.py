@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_nodes import Shape, saved_by, shape_at
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ _BENT = frozenset(
     }
 )
 _LINEAR = _ADDED | {"NegBackward0", "RsubBackward1", "ToCopyBackward0"}
+_REDUCED_ROWS = frozenset({"MeanBackward1", "SumBackward1"})  # over k, of (n, n, k)
 _PARAMETER = "torch::autograd::AccumulateGrad"
 _GIVES_A_DIMENSION = frozenset({"ReshapeAliasBackward0", "UnsqueezeBackward0", "ViewBackward0"})
 
@@ -98,17 +101,33 @@ def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape)
     return tuple(data.shape) == ((number, 1) if len(prediction) == 1 else (number,))
 
 
+def _is_sum_of_two(values: torch.Tensor | None, result: Shape) -> bool:
+    """Whether each of (n, n, k) values is one of its row and k plus one of its column and k.
+
+    The data may as well be (n, n, k) themselves: as many series, say, as each has steps.
+    """
+    if values is None or tuple(values.shape) != result or not may_read(values):
+        return False
+    with own_operations():
+        values = values.detach()
+        rows = values - values[:1]
+        error = (rows - rows[:, :1]).abs().amax()
+        return bool(error <= 1e-4 * values.abs().amax())
+
+
 def _is_square(shape: Shape | None) -> bool:
     return shape is not None and len(shape) in (2, 3) and shape[0] == shape[1] >= _FEWEST
 
 
 def pairs_in(loss: torch.Tensor) -> Pairs:
     """Looks from the loss back. Keeps nothing of the graph."""
-    nodes: list[tuple[Any, int, bool]] = [(loss.grad_fn, 0, False)]
+    # A node, which of its outputs, and of what is between it and the loss: whether it is bent, and
+    # the values that a bent operation was given last, where they are kept.
+    nodes: list[tuple[Any, int, bool, torch.Tensor | None]] = [(loss.grad_fn, 0, False, None)]
     seen: set[tuple[Any, bool]] = set()
     found = Pairs()
     while nodes and len(seen) < _MOST_NODES:
-        node, index, is_bent = nodes.pop(0)
+        node, index, is_bent, values = nodes.pop(0)
         if node is None or (node, is_bent) in seen:
             continue
         seen.add((node, is_bent))
@@ -140,14 +159,20 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                     return Pairs(are_meant=True)
                 if len(shape) > 2 and edge[0].name() == _PARAMETER:
                     continue  # as many centres, say, as there are samples
+                if len(shape) > 2 and name in _ADDED and not _is_sum_of_two(values, shape):
+                    continue
                 if is_bent if name in _ADDED else _goes_with_a_row(node, position, given, shape):
                     found = Pairs(given, shape)
                 continue
             if name in _MULTIPLIED and len(inputs) == 2:
-                is_bent = True
+                is_bent, values = True, saved_by(node, "self")
         elif name in _BENT:
-            is_bent = True
+            is_bent, values = True, saved_by(node, "self")
+        elif name in _REDUCED_ROWS:
+            before = shape_at(*node.next_functions[0])
+            if shape is None or before is None or before[:-1] != shape:
+                continue
         elif name not in _LINEAR:
             continue
-        nodes += [(*edge, is_bent) for edge in node.next_functions]
+        nodes += [(*edge, is_bent, values) for edge in node.next_functions]
     return found

@@ -61,18 +61,15 @@ def _number(value: Any) -> float | None:
     return None
 
 
-def _settings(groups: Any, made: float | None = None) -> Settings | None:
-    """How an optimizer was made, told from its groups or those of its state.
-
-    `made`: the rate that it was made with, where its groups hold another one by now.
-    """
+def _settings(groups: Any) -> Settings | None:
+    """How an optimizer was made, told from its groups or those of its state."""
     if not isinstance(groups, (list, tuple)) or not groups or len(groups) > _MOST_HELD:
         return None
     found: list[tuple[Any, ...]] = []
     for group in groups:
         if not isinstance(group, dict) or "params" not in group:
             return None
-        rate = _number(group.get("initial_lr", group.get("lr") if made is None else made))
+        rate = _number(group.get("initial_lr", group.get("lr")))
         if rate is None:
             return None
         kept = [
@@ -86,12 +83,10 @@ def _settings(groups: Any, made: float | None = None) -> Settings | None:
     return tuple(found)
 
 
-def _made_settings(optimizer: torch.optim.Optimizer) -> Settings | None:
-    """How it was made. A schedule that is written out leaves no `initial_lr` of the rate."""
-    groups = optimizer.param_groups
+def _is_set_by_hand(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether its rate is another one than it was made with: a schedule that is written out."""
     made = _number(getattr(optimizer, "defaults", {}).get("lr"))
-    has_one = len({_number(group.get("lr")) for group in groups}) == 1
-    return _settings(groups, made if has_one else None)
+    return all(_number(group.get("lr")) != made for group in optimizer.param_groups)
 
 
 def _are_near(one: Settings, two: Settings) -> bool:
@@ -166,7 +161,7 @@ def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
 
 
 def _described(optimizer: torch.optim.Optimizer) -> MadeAs | None:
-    settings = _made_settings(optimizer)
+    settings = _settings(optimizer.param_groups)
     parameters = tuple(weakref.ref(p) for group in optimizer.param_groups for p in group["params"])
     return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
 
@@ -213,11 +208,11 @@ class Checkpoints:
         """Forgets all."""
         self.__init__()  # type: ignore[misc]
 
-    def state_seen(self, state: Any, of: torch.optim.Optimizer | None = None) -> None:
-        """A state of an optimizer was read or taken; `of`: whose, where that is known."""
+    def state_seen(self, state: Any) -> None:
+        """A state of an optimizer was read or taken."""
         if not isinstance(state, dict) or not state.get("state"):
             return
-        settings = _settings(state.get("param_groups")) if of is None else _made_settings(of)
+        settings = _settings(state.get("param_groups"))
         if settings is not None and len(self._at_hand) < _MOST_STATES:
             self._at_hand[settings] = None
 
@@ -293,7 +288,7 @@ class Checkpoints:
 
     def drives(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer makes steps from now on."""
-        settings = _made_settings(optimizer)
+        settings = _settings(optimizer.param_groups)
         if settings is not None and len(self._trained) < _MOST_STATES:
             self._trained[type(optimizer).__name__, settings] = None
 
@@ -313,7 +308,7 @@ class Checkpoints:
             return 0
         if not all(map(self._was_loaded, parameters)):
             return 0
-        settings = _made_settings(optimizer)
+        settings = _settings(optimizer.param_groups)
         if settings is None:
             return 0
         made = _described(optimizer)
@@ -326,12 +321,11 @@ class Checkpoints:
             return 2
         return int((type(optimizer).__name__, settings) in self._trained)
 
-    def _goes_on_with(self, optimizer: torch.optim.Optimizer, made: Settings) -> bool:
+    def _goes_on_with(self, optimizer: torch.optim.Optimizer, settings: Settings) -> bool:
         """Whether its schedule, written out, goes on where that of a state left off."""
-        now = _settings(optimizer.param_groups)
-        if now is None or now == made:
-            return False
-        return any(_are_near(now, known) for known in self._at_hand)
+        return _is_set_by_hand(optimizer) and any(
+            _are_near(settings, known) for known in self._at_hand
+        )
 
     def was_given(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether an optimizer was given a state."""
@@ -418,8 +412,7 @@ def listening_state(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def state_dict(*args: Any, **kwargs: Any) -> Any:
         state = original(*args, **kwargs)
-        of = args[0] if args and isinstance(args[0], torch.optim.Optimizer) else None
-        guarded("checkpoints", checkpoints.state_seen, state, of)
+        guarded("checkpoints", checkpoints.state_seen, state)
         return state
 
     return state_dict

@@ -34,7 +34,10 @@ const model::RuleInfo kLossShapeBroadcast = {
         "against one target: the prediction keeps its shape. Pairs that are made on purpose, by dimensions "
         "of size one in both (quantile regression), by a dimension that is put in for them, or of the "
         "predictions among themselves (energy distance, ranking).",
-    .cost = "Shapes only: the loss functions' arguments are looked at at the first 10 steps and every 50th.",
+    .cost =
+        "Shapes, and one pass over what the model and the loss functions are given, at the first 10 steps "
+        "and "
+        "every 50th; of a loss that is written out and has three dimensions, a pass over what it compares.",
     .original = "",
     .source = "PyTorch documentation, torch.nn.functional.mse_loss: sizes that differ are broadcast",
     .severity = model::Severity::kError,
@@ -144,7 +147,7 @@ class LossShapeBroadcast final : public Rule {
         if (both.size() != 3 || both[0] != both[1] || both[0] == both[2] || both[0] < 4) return false;
         // Rows of what is fitted to a whole series, with as many series as it has rows, are no samples.
         const double rows = rows_of_input(step);
-        return given == Shape{both[0], both[2]} && (rows <= 0 || rows == static_cast<double>(both[0]));
+        return given == Shape{both[0], both[2]} && rows == static_cast<double>(both[0]);
     }
 
     // The model itself made (n, n) of (n,) and (n, 1): the target (n,) goes with each of its rows.
@@ -201,6 +204,11 @@ class LossShapeBroadcast final : public Rule {
 std::vector<model::Requirement> loss_shape_broadcast_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kLossShapeBroadcast.name);
     all.push_back({"loop",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 50, .dense_until = 10},
+                   kLossShapeBroadcast.name});
+    all.push_back({"inputs",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 50, .dense_until = 10},

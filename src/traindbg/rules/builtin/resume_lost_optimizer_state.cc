@@ -151,7 +151,7 @@ class ResumeLostOptimizerState final : public Rule {
         if (lost_ >= kGivenToAnother) return true;
         if (!before_) return lost_ >= 2;
         // Once more: not back at the start of them all.
-        if (is_firing_) return loss_.count() > 0 && loss_.first() <= 0.5 * first_start_;
+        if (is_firing_) return first_start_ <= 0 || loss_.count() == 0 || loss_.first() < 0.9 * first_start_;
         if (trainings_ > 2 || before_->count() < 20 || loss_.count() == 0) return false;
         const double learned = before_->start() - before_->level();
         if (learned < 0.1 * before_->start()) return false;
