@@ -19,9 +19,9 @@ const model::RuleInfo kStepWithoutGradient = {
     .when =
         "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters "
         "has a gradient, or all of them are zero, and either no `backward()` ran since its last step, or "
-        "one did and what it left was cleared before the step. Of several optimizers: backward gave "
-        "parameters of "
-        "one a gradient, and none of these has one when it is about to step. No threshold.",
+        "one did and what it left was cleared before the step. Of several optimizers of PyTorch: gradients "
+        "of one were there when the first of them stepped after a pass, and none is when it steps itself. No "
+        "threshold.",
     .why =
         "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and "
         "coasts. Nothing is learned, and nothing fails: the loop looks busy.",
