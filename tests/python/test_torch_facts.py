@@ -340,6 +340,14 @@ class Latents(nn.Module):
             deviation = F.softplus(log_var)
         elif self.form == "log_deviation":
             deviation = log_var.exp()
+        elif self.form == "clamped":  # which holds it, whatever the layer gives
+            deviation = (0.5 * (log_var + 6).clamp(-1, 1)).exp()
+        elif self.form == "offset":
+            deviation = (0.5 * (log_var - 5)).exp()
+        elif self.form == "precision":
+            deviation = (-0.5 * log_var).exp()
+        elif self.form == "root":
+            deviation = (log_var.exp() + 1e-6).sqrt()
         else:
             deviation = (0.5 * log_var).exp()
         if self.form == "normal":
@@ -355,6 +363,11 @@ class Latents(nn.Module):
         ("log_variance", "mean"),
         ("log_deviation", "mean"),
         ("softplus", "mean"),
+        ("clamped", "mean"),
+        ("offset", "mean"),
+        ("precision", "mean"),
+        ("root", "mean"),
+        ("wide prior", "mean"),
         ("chunk", "both"),
         ("normal", "mean"),
         ("policy", ""),
@@ -364,13 +377,21 @@ def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer
     torch.manual_seed(2)
     model = Latents(form)
     deviations: list[float] = []
+    nats: list[float] = []
 
     def loss_of(module: nn.Module, step: int) -> torch.Tensor:
         x, _ = data(step)
         made, mean, deviation = module(x)
-        deviations.append(deviation.detach().square().mean().sqrt().item())
+        noise = deviation.detach().square()
+        deviations.append(noise.mean().sqrt().item())
+        of_mean = mean.detach().var(0, unbiased=False)
+        nats.append((of_mean / noise.mean(0)).log1p().sum().item() / 2)
         loss = (made - x).square().mean()
-        if form != "policy":  # of that nothing is asked of the mean
+        if form == "wide prior":
+            of = torch.distributions.Normal
+            kl = torch.distributions.kl_divergence(of(mean, deviation), of(1.0, 3.0))
+            loss = loss + 0.01 * kl.sum(1).mean()
+        elif form != "policy":  # of that nothing is asked of the mean
             variance = deviation.square()
             kl = -0.5 * (1 + variance.log() - mean.pow(2) - variance).sum(1).mean()
             loss = loss + 0.01 * kl
@@ -384,7 +405,7 @@ def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer
     if layer:
         steps, values = fact(tmp_path / "run", told[0])
         assert steps[0] <= 2
-        assert all(0 < value < 10 for value in values)
+        assert values == pytest.approx([nats[step] for step in steps], rel=1e-4)
         steps, values = fact(tmp_path / "run", f"loop/latent_deviation/{layer}")
         assert values == pytest.approx([deviations[step] for step in steps], rel=1e-5)
 

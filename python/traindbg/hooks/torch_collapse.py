@@ -1,7 +1,7 @@
-"""How much of what a model is given is left in what it returns, and in its latent variables.
+"""How much of what a model is given is left in what it returns.
 
-For one step: a global hook hears the models of a recording, and the layers from which latent
-variables are drawn. What is kept of a tensor are a few numbers. Of one in host memory the core
+For one step: a global hook hears the models of a recording. What is kept of a tensor are a few
+numbers. Of one in host memory the core
 takes them at once; else they stay on its device until they are asked for. The hook is taken off at
 the end of the step.
 """
@@ -25,11 +25,9 @@ from traindbg.hooks.torch_names import tensors_in
 from traindbg.hooks.torch_patches import is_transforming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from torch import nn
-
-    from traindbg.hooks.torch_graph import Latent
 
 # Of what is looked at of a batch; the same as in the core.
 _FEWEST_ROWS = 8
@@ -60,15 +58,6 @@ class Spread(NamedTuple):
     directions: Number
     units: int  # values of a sample
     turn: Number  # by which samples point another way than their mean; 0 to 1
-
-
-class Informed(NamedTuple):
-    """What latent variables tell of a sample."""
-
-    place: str  # the layer of their means
-    nats: torch.Tensor
-    variables: int
-    deviation: torch.Tensor  # of the noise, the root of the mean square over variables and samples
 
 
 class Given(NamedTuple):
@@ -130,7 +119,7 @@ def _is_batch(tensor: Any) -> bool:
     return tensor.layout == torch.strided and not capturing_graph(tensor)
 
 
-def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
+def rows_of(tensor: torch.Tensor) -> torch.Tensor | None:
     """A batch as a table of some of its rows and columns. None: it is none.
 
     In the widest type: of rows that are nearly equal, the mean of float32 leaves other rows.
@@ -158,7 +147,7 @@ def _of_batch(
     if found is not None:
         return found
     with own_operations():
-        rows = _rows(batch)
+        rows = rows_of(batch)
         return None if rows is None else by_operations(rows)
 
 
@@ -241,27 +230,12 @@ class Outputs:
     def __init__(
         self,
         models: Iterable[tuple[nn.Module, str]],
-        latents: list[Latent],
-        modules: dict[str, nn.Module],
     ) -> None:
         self.spreads: list[Spread] = []
         self.target: Number | None = None  # as `deviation` of what a loss compares with
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
         self._keeps_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
-        self._latents = latents
-        self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
-        self._scales: dict[str, torch.Tensor] = {}  # of each latent variable: its mean variance
-        # By the layer: what it gives, and along which dimension, where it gives both.
-        self._parts: dict[int, list[tuple[Latent, bool, int]]] = {}
-        for latent in latents:
-            for name, is_mean in ((latent.mean, True), (latent.scale, False)):
-                module = modules.get(name)
-                if module is not None:
-                    weight = getattr(module, "weight", None)
-                    is_linear = not isinstance(weight, torch.Tensor) or weight.dim() == 2
-                    part = latent, is_mean, -1 if is_linear else 1
-                    self._parts.setdefault(id(module), []).append(part)
         self._seen: set[int] = set()
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
         self._given: list[Given] = []  # in the order of their first calls
@@ -318,7 +292,7 @@ class Outputs:
         if _is_compiling():  # the rest would be compiled, or end the compiling
             return
         key = id(module)
-        is_one = key in self._roots or key in self._parts
+        is_one = key in self._roots
         if isinstance(module, _DROPOUTS):
             self._is_dropped_from = self._is_dropped_from or not self._calls
         if not is_one and not module.__dict__.get("_parameters"):  # most modules of a model
@@ -328,7 +302,7 @@ class Outputs:
 
     def _look(self, module: nn.Module, args: Any, output: Any) -> None:
         key = id(module)
-        is_taken = (key in self._roots or key in self._parts) and key not in self._seen
+        is_taken = (key in self._roots) and key not in self._seen
         is_layer = has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
         is_first = self._is_first and any(
@@ -362,15 +336,6 @@ class Outputs:
                 if number >= _MOST_TENSORS:
                     break
                 self._take_returned(self._roots[key], suffix, tensor)
-        for latent, is_mean, along in self._parts.get(key, ()):
-            if type(output) is torch.Tensor and output.dim() > 1:
-                with own_operations():
-                    if latent.mean == latent.scale:  # one layer gives both, as halves
-                        half = output.shape[along] // 2
-                        part = output.narrow(along, 0 if is_mean else half, half)
-                        self._take_latent(latent, is_mean, part)
-                    else:
-                        self._take_latent(latent, is_mean, output)
 
     def _take_returned(self, place: str, suffix: str, tensor: torch.Tensor) -> None:
         if self._keeps_returned and _is_plain(tensor):
@@ -413,30 +378,3 @@ class Outputs:
             is_first = len(self._calls) == 1 and not self._is_dropped_from
             zeros = share_of_zeros(args[0]) if is_first else None
             self._given.append(Given(module, directions, units, zeros))
-
-    def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
-        rows = _rows(output)
-        if rows is None:
-            return
-        if is_mean:
-            self._means[latent.mean] = rows.var(0, unbiased=False)
-            return
-        if latent.form == "softplus":
-            variance = torch.nn.functional.softplus(rows).square()
-        else:
-            variance = (rows if latent.form == "log_variance" else 2 * rows).exp()
-        self._scales[latent.mean] = variance.mean(0)
-
-    def information(self) -> Iterator[Informed]:
-        """What the latent variables tell of a sample.
-
-        Of a mean that varies by V from sample to sample, with noise of the variance S around it,
-        that is at most log(1 + V / S) / 2, as in any channel with normally distributed noise.
-        """
-        for place, means in self._means.items():
-            noise = self._scales.get(place)
-            if noise is not None and noise.shape == means.shape:
-                with own_operations():
-                    told = (means / noise.clamp_min(1e-12)).log1p().sum() / 2
-                    deviation = noise.mean().sqrt()
-                yield Informed(place, told, means.numel(), deviation)

@@ -389,6 +389,8 @@ class Facts:
         if type(root) is torch.Tensor and self.loop.wants_graph(self._hot.steps):
             graph = self.loop.look_at(root)
             self.hazards.graph_seen(graph.hazards if graph is not None else [])
+        else:
+            guarded("latent variables", self.loop.look_at_latents, root)
 
     # What is told where an optimizer is about to step, and later.
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import are_phases, phases_of
+from traindbg.hooks.torch_ids import IdentityTable
 from traindbg.hooks.torch_later import packed
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import Fresh, is_random_table
@@ -92,7 +93,9 @@ class Frozen:
 
     def __init__(self, later: Later) -> None:
         self._later = later
-        self._known: dict[int, tuple[float, ...]] = {}  # first elements, by the weights' ids
+        self._known: IdentityTable[tuple[float, ...]] = (
+            IdentityTable()
+        )  # of weights: first elements
 
     def ask(
         self, places: Places, reached: Container[int], told: Callable[[set[str]], None]
@@ -129,7 +132,7 @@ class Frozen:
                     if is_meant or not (is_random or is_random_table(one.module, one.weight)):
                         continue
                 # Something else may set them: an average of other weights, say.
-                if self._known.setdefault(id(one.weight), elements[at]) == elements[at]:
+                if self._known.first_of(one.weight, elements[at]) == elements[at]:
                     frozen.add(one.place)
             is_apart = 2 * len(biased & frozen) <= with_matrices
             told(frozen - biased if is_apart else frozen)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_hazards import hazards_in
-from traindbg.hooks.torch_nodes import SAME_ELEMENTS, SAME_VALUE, is_leaf, next_nodes
+from traindbg.hooks.torch_latents import Latent, latents_in
+from traindbg.hooks.torch_nodes import SAME_ELEMENTS, is_leaf, next_nodes
 from traindbg.hooks.torch_sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Owner
 
 _MOST_NODES = 30_000
-_MOST_BACK = 8  # nodes between latent variables and their layers
-_MOST_LATENTS = 4
+_MOST_BACK = 8  # nodes between values and the layer that they come from
 _MOST_STEPS = 64  # along a chain
 _NOTHING = object()  # there is a nonlinearity
 
@@ -51,7 +51,6 @@ _ALSO_LINEAR = frozenset(
         "SumBackward1",
     }
 )
-_BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
 
 
 class Graph(NamedTuple):
@@ -72,14 +71,6 @@ class Graph(NamedTuple):
     softmax_twice: str | None
     # The same of what is given to a sigmoid before a loss, and whether that takes a sigmoid, too.
     sigmoid_twice: tuple[str, bool] | None
-
-
-class Latent(NamedTuple):
-    """Latent variables that are drawn as mean + noise * deviation: the layers that give both."""
-
-    mean: str
-    scale: str
-    form: str  # what the second gives: "log_variance", "log_deviation" or "softplus"
 
 
 class _Affine(NamedTuple):
@@ -221,7 +212,7 @@ def look_at_graph(
         len(layers),
         adjacent,
         begins[0] if is_linear else "",
-        _latents_in(consumers, layers, owners),
+        latents_in(start, consumers, lambda node: _layer_behind(node, layers, owners)),
         _repeated_in(layers, owners),
         _sequences_in(consumers, owners),
         hazards_in(consumers),
@@ -259,27 +250,6 @@ def _repeated_in(layers: dict[Any, _Affine], owners: dict[int, Owner]) -> dict[s
     return found
 
 
-def _deviation_behind(node: Any) -> tuple[Any, str] | None:
-    """What a factor of noise was made of, by exp or softplus, and how."""
-    is_half = False
-    for _ in range(_MOST_BACK):
-        name, after = node.name(), next_nodes(node)
-        if name == "SoftplusBackward0" and after:
-            return after[0], "softplus"
-        if name == "ExpBackward0" and after:
-            inner = after[0]
-            is_half = is_half or inner.name() in _BY_NUMBER
-            return inner, "log_variance" if is_half else "log_deviation"
-        if name == "SqrtBackward0":
-            is_half = True
-        elif name not in SAME_VALUE and name not in {"ExpandBackward0", "AddBackward0"}:
-            return None
-        if len(after) != 1:
-            return None
-        node = after[0]
-    return None
-
-
 def _layer_behind(node: Any, layers: dict[Any, _Affine], owners: dict[int, Owner]) -> str:
     """The layer whose output a node passes on, or a part of it."""
     for _ in range(_MOST_BACK):
@@ -292,51 +262,6 @@ def _layer_behind(node: Any, layers: dict[Any, _Affine], owners: dict[int, Owner
             return ""
         node = after[0]
     return ""
-
-
-def _latents_in(
-    consumers: dict[Any, int], layers: dict[Any, _Affine], owners: dict[int, Owner]
-) -> list[Latent]:
-    """Finds mean + noise * deviation, where the mean has a penalty, too: its square, say."""
-    found: list[Latent] = []
-    users: dict[Any, list[Any]] | None = None
-    for node in consumers:
-        if node.name() != "AddBackward0":
-            continue
-        edges = next_nodes(node)
-        if len(edges) != 2 or len(found) >= _MOST_LATENTS:
-            continue
-        for mean, product in (edges, edges[::-1]):
-            if product.name() != "MulBackward0" or len(next_nodes(product)) != 1:
-                continue
-            deviation = _deviation_behind(next_nodes(product)[0])
-            if deviation is None:
-                continue
-            if users is None:
-                users = {}
-                for user in consumers:
-                    for used in next_nodes(user):
-                        users.setdefault(used, []).append(user)
-            if not any(_is_penalty(user, mean) for user in users.get(mean, ())):
-                continue  # the noise of a policy, say
-            latent = Latent(
-                _layer_behind(mean, layers, owners),
-                _layer_behind(deviation[0], layers, owners),
-                deviation[1],
-            )
-            if latent.mean and latent.scale and latent not in found:
-                found.append(latent)
-    return found
-
-
-def _is_penalty(user: Any, mean: Any) -> bool:
-    """A square of it, or of its difference from a constant."""
-    name, edges = user.name(), next_nodes(user)
-    if name == "PowBackward0":
-        return True
-    if name == "MulBackward0":
-        return len(edges) == 2 and edges[0] is edges[1] is mean
-    return name == "SubBackward0" and len(edges) == 1
 
 
 def _layer_before(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_ids import Identities, IdentityTable
 from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import are_fresh, checkpoints
@@ -44,9 +45,11 @@ class LeftOut:
     def __init__(self, teller: Teller, models: WatchedModels) -> None:
         self._teller = teller
         self._models = models
-        self._firsts: dict[int, tuple[float, ...]] = {}  # of those that were found: first elements
-        self._searched: set[int] = set()  # for which all optimizers were gone through
-        self._elsewhere: set[int] = set()  # that some optimizer has, or that are trained by hand
+        self._firsts: IdentityTable[tuple[float, ...]] = (
+            IdentityTable()
+        )  # of those that were found: first elements
+        self._searched = Identities()  # for which all optimizers were gone through
+        self._elsewhere = Identities()  # that some optimizer has, or that are trained by hand
         self._outside = Outside()
 
     def forget(self) -> None:
@@ -90,16 +93,17 @@ class LeftOut:
             ):
                 is_seen.add(key)
                 found.append((parameter, owners[key]))
-        new = {id(p) for p, _ in found} - self._searched
+        new = [p for p, _ in found if id(p) not in self._searched]
         if new:
-            self._searched |= new
-            self._elsewhere |= in_any_optimizer()
+            self._searched.remember(new)
+            others = in_any_optimizer()
+            self._elsewhere.remember(p for p, _ in found if id(p) in others)
             found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
         kept: list[tuple[torch.Tensor, Owner]] = []
         firsts = first_elements_of([parameter for parameter, _ in found[:_MOST_CANDIDATES]])
         for (parameter, owner), first in zip(found, firsts, strict=False):
-            if self._firsts.setdefault(id(parameter), first) != first:
-                self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
+            if self._firsts.first_of(parameter, first) != first:
+                self._elsewhere.remember([parameter])  # somebody changes it: it is trained by hand
             else:
                 kept.append((parameter, owner))
         if step == 0:

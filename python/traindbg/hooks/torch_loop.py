@@ -27,6 +27,8 @@ from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
+from traindbg.hooks.torch_ids import Identities
+from traindbg.hooks.torch_latents import informed_by
 from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_leaves import OptimizedInputs
 from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
     from traindbg._core import HotPath
     from traindbg.hooks.torch_collapse import Given
-    from traindbg.hooks.torch_graph import Latent
+    from traindbg.hooks.torch_latents import Informed, Latent
     from traindbg.hooks.torch_teller import Teller
     from traindbg.hooks.torch_untrained import Places
     from traindbg.hooks.torch_watched import WatchedModels
@@ -167,7 +169,7 @@ class LoopObserver:
         self._frozen = Frozen(teller.later)
         self._said_to_train = SaidToTrain()
         self._is_said = False
-        self._ever_reached: set[int] = set()
+        self._ever_reached = Identities()
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
         self._samples = 0  # in the last one of them
@@ -177,6 +179,7 @@ class LoopObserver:
         self._target_is_made = False  # a loss was given a target that has a gradient
         self._compared_to_itself: bool | None = None  # all that losses compare; None: there is none
         self._latents: list[Latent] = []
+        self._informed: list[Informed] = []  # by them, in this step
         self._compares_directions = False  # the loss, and nothing else
         self._is_of_cosines: bool | None = None  # all that losses compare, each with two gradients
         self._is_of_compared = False  # the loss is made of what loss functions compare
@@ -213,8 +216,7 @@ class LoopObserver:
         if self._looks > _DENSE_LOOKS and self._looks % _SPARSE_LOOKS != 0:
             return
         if not compiler_in_use():
-            modules = self.modules() if self._latents else {}
-            self._outputs = Outputs(self._models.models(), self._latents, modules)
+            self._outputs = Outputs(self._models.models())
         if self._looks > _FIRST_LOOKS:
             self._norms = Norms(self._models.models())
 
@@ -235,7 +237,7 @@ class LoopObserver:
         self._compared_to_itself = self._is_of_cosines = None
         self._penalized = None
         self._before, self._reached, self._roots = {}, {}, []
-        self._perhaps_any, self._watched = [], []
+        self._perhaps_any, self._watched, self._informed = [], [], []
         self.is_open = self._was_any = self._retained = False
         self._adds_up = True
         self._passes = self._losses = self._scaled = 0
@@ -341,6 +343,12 @@ class LoopObserver:
             and step >= _GRAPHS_AT[self._graphs]
         )
 
+    def look_at_latents(self, root: Any) -> None:
+        """Where there are any, takes what they tell in the first pass of a step."""
+        is_looked_at = self._outputs is not None and self._passes == 1
+        if self._latents and is_looked_at and type(root) is torch.Tensor:
+            self._informed = list(informed_by(root, self._latents))
+
     def look_at(self, root: torch.Tensor) -> Graph | None:
         """Tells what the graph of a loss shows, and returns it, not to be kept."""
         self._graphs += 1
@@ -373,6 +381,7 @@ class LoopObserver:
         if is_lowered(root):
             tell("policy_is_lowered", 1)
         self._latents = graph.latents
+        self.look_at_latents(root)
         if graph.repeated or graph.sequences:
             self._times = ThroughTime(graph.repeated, graph.sequences)
         if graph.affine > 0:
@@ -640,7 +649,7 @@ class LoopObserver:
                             tell("rows_one_each", 1, name)
             if self._outputs.target is not None:
                 tell("target_deviation", self._outputs.target)
-            for known in self._outputs.information():
+            for known in self._informed:
                 tell("latent_information", known.nats, known.place)
                 tell("latent_variables", known.variables, known.place)
                 tell("latent_deviation", known.deviation, known.place)
@@ -699,7 +708,9 @@ class LoopObserver:
         reached: set[int],
     ) -> None:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
-        self._ever_reached |= reached
+        if new := reached - self._ever_reached:
+            there = itertools.chain(self._parameters(), held)
+            self._ever_reached.remember(p for p in there if id(p) in new)
         is_missing = bool(reached) and any(id(p) not in self._ever_reached for p in held)
         mine: Places = [
             (path, module, own)

@@ -19,6 +19,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_flow import Flow, Zeros
+from traindbg.hooks.torch_ids import Identities
 from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import number_of
@@ -26,7 +27,7 @@ from traindbg.hooks.torch_resume import are_fresh
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from traindbg.hooks.torch_teller import Teller
     from traindbg.hooks.torch_watched import WatchedModels
@@ -160,7 +161,7 @@ class Untrained:
         self._models = models
         self._states: dict[str, list[tuple[int, tuple[float, ...]]]] = {}  # of parameters, by place
         self._elsewhere: set[str] = set()  # places that something else sets, or that are copies
-        self._called: set[int] = set()  # ids of modules that were heard, in evaluations, too
+        self._called = Identities()  # ids of modules that were heard, in evaluations, too
         self._steps_heard = 0
         self._followed = 0
         self._suspects: list[str] = []  # whose values are to be followed
@@ -172,7 +173,7 @@ class Untrained:
         self._evaluations = 0
         self._evaluation: _Evaluation | None = None
         self._flow: Flow | None = None
-        self._not_zero: set[int] = set()  # ids of modules that had a gradient that is not
+        self._not_zero = Identities()  # ids of modules that had a gradient that is not
         self._zero: dict[str, int] = {}  # at how many looks in a row, by place
         self._asked = 0
         self._by_zero: set[str] = set()
@@ -208,8 +209,12 @@ class Untrained:
                 listening.end()
         self._flow = self._zeros = None
         if self._evaluation is not None:
-            self._called.update(self._evaluation.order)
+            self._remember_called(self._evaluation.order)
             self._evaluation = None
+
+    def _remember_called(self, heard: Container[int]) -> None:
+        for model, _ in self._models.models():
+            self._called.remember(m for m in model.modules() if id(m) in heard)
 
     def backward_begins(self, root: Any, passes: int) -> None:
         """Of `root`, as the step's pass of this number."""
@@ -270,7 +275,7 @@ class Untrained:
         """
         if calls is not None and calls.order:
             self._steps_heard += 1
-            self._called.update(calls.order)
+            self._remember_called(calls.order)
         candidates = self._untouched(places, missed, trained)
         modules = {place: (module, own) for place, module, own in places}
         heard = self._steps_heard > 0
@@ -351,7 +356,7 @@ class Untrained:
             zero: dict[str, int] = {}
             for place, module, numbers in of:
                 if any(is_any[numbers]):
-                    self._not_zero.add(id(module))
+                    self._not_zero.remember([module])
                 else:
                     zero[place] = self._zero.get(place, 0) + 1
             self._zero = zero

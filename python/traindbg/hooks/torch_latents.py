@@ -1,0 +1,231 @@
+"""Latent variables: where a loss's graph draws them, and what they tell of a sample.
+
+They are drawn as mean + noise * deviation, and the mean has a penalty of its own. Their values are
+those that the graph itself keeps for its backward pass, so that whatever lies between a layer and
+them (a clamp, an offset, another sign) is in them. No node and no tensor is kept: a place in the
+graph is known again by the way that leads to it from the loss.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import torch
+
+from traindbg.hooks.torch_collapse import rows_of
+from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_nodes import SAME_VALUE, edges_of, is_leaf, next_nodes, saved_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+# A node, and which of the tensors that it gave: one layer may give means and deviations.
+_Edge: TypeAlias = "tuple[Any, int]"
+_Users: TypeAlias = "dict[_Edge, list[Any]]"
+
+_MOST_BACK = 8  # nodes between a product with noise and what the deviation is made by
+_MOST_LATENTS = 4
+_MOST_CONSTANTS = 2  # between a mean and its square
+_SUMMED = frozenset({"AddBackward0", "ExpandBackward0"})  # with a small constant
+
+
+class Latent(NamedTuple):
+    """Latent variables: the layer that gives their means, and the ways to them from a loss.
+
+    A way is of the numbers of the edges that lead from the loss's node to another.
+    """
+
+    place: str
+    drawn: tuple[int, ...]  # to the sum of mean and noise
+    penalty: tuple[int, ...]  # to the square of the mean, or of its difference from a constant
+
+
+class Informed(NamedTuple):
+    """What latent variables tell of a sample."""
+
+    place: str  # the layer of their means
+    nats: torch.Tensor
+    variables: int
+    deviation: torch.Tensor  # of the noise, the root of the mean square over variables and samples
+
+
+def latents_in(
+    start: Any, nodes: Collection[Any], layer_behind: Callable[[Any], str]
+) -> list[Latent]:
+    """Those of the graph that begins with `start` and has these nodes.
+
+    `layer_behind` names the layer whose output a node passes on; empty: none.
+    """
+    found: list[Latent] = []
+    users: _Users = {}
+    for node in nodes:
+        for mean, made_by in _drawn_at(node):
+            if len(found) >= _MOST_LATENTS:
+                return found
+            users = users or _users_in(nodes)
+            square = _square_of(mean, users)  # None: the noise of a policy, say
+            place = layer_behind(mean[0])
+            is_known = any(place == other.place for other in found)
+            if square is not None and place and not is_known and layer_behind(made_by):
+                way = _way(start, node, users)
+                found.append(Latent(place, way, _way(start, square, users)))
+    return found
+
+
+def informed_by(root: torch.Tensor, latents: Iterable[Latent]) -> Iterator[Informed]:
+    """What they tell in the graph of `root`, where it has the same form.
+
+    Of a mean that varies by V from sample to sample, with noise of the variance S around it, that
+    is at most log(1 + V / S) / 2, as in any channel with normally distributed noise. Of tensors on
+    a device the numbers stay there.
+    """
+    for latent in latents:
+        drawn, square = _follow(root.grad_fn, latent.drawn), _follow(root.grad_fn, latent.penalty)
+        if drawn is None or square is None:
+            continue
+        for mean, made_by in _drawn_at(drawn):
+            with own_operations():
+                means, deviations = _squared(square, mean), _deviations(made_by)
+                told = _told(latent.place, means, deviations)
+            if told is not None:
+                yield told
+                break
+
+
+def _told(
+    place: str, means: torch.Tensor | None, deviations: torch.Tensor | None
+) -> Informed | None:
+    means = None if means is None else rows_of(means)
+    deviations = None if deviations is None else rows_of(deviations)
+    if means is None or deviations is None or means.shape != deviations.shape:
+        return None
+    noise = deviations.square().mean(0)
+    told = (means.var(0, unbiased=False) / noise.clamp_min(1e-12)).log1p().sum() / 2
+    return Informed(place, told, means.shape[1], noise.mean().sqrt())
+
+
+def _edges(node: Any) -> list[_Edge]:
+    """Those that a gradient goes along."""
+    return [edge for edge in node.next_functions if edge[0] is not None]
+
+
+def _users_in(nodes: Iterable[Any]) -> _Users:
+    users: _Users = {}
+    for user in nodes:
+        for edge in _edges(user):
+            users.setdefault(edge, []).append(user)
+    return users
+
+
+def _drawn_at(node: Any) -> Iterator[tuple[_Edge, Any]]:
+    """The mean, and what made the deviation, of a sum that may draw."""
+    if node.name() != "AddBackward0":
+        return
+    edges = _edges(node)
+    if len(edges) != 2:
+        return
+    for mean, (product, _) in (edges, edges[::-1]):
+        if product.name() == "MulBackward0" and len(factors := next_nodes(product)) == 1:
+            made_by = _made_by(factors[0])
+            if made_by is not None:
+                yield mean, made_by
+
+
+def _made_by(node: Any) -> Any:
+    """The node that keeps the deviations which a factor of noise passes on; None: not known."""
+    root: Any = None
+    for _ in range(_MOST_BACK):
+        name, after = node.name(), next_nodes(node)
+        if name in {"ExpBackward0", "SoftplusBackward0"} and after:
+            return root or node
+        if name == "SqrtBackward0":
+            root = root or node
+        elif name not in SAME_VALUE and name not in _SUMMED:
+            return None
+        if len(after) != 1:
+            return None
+        node = after[0]
+    return None
+
+
+def _deviations(made_by: Any) -> torch.Tensor | None:
+    if made_by.name() != "SoftplusBackward0":
+        return saved_by(made_by, "result")
+    given = saved_by(made_by, "self")
+    if given is None:
+        return None
+    return torch.nn.functional.softplus(
+        given.detach(), float(made_by._saved_beta), float(made_by._saved_threshold)
+    )
+
+
+def _is_square(node: Any) -> bool:
+    if node.name() == "PowBackward0":
+        return True
+    edges = _edges(node) if node.name() == "MulBackward0" else []
+    return len(edges) == 2 and edges[0] == edges[1]
+
+
+def _is_by_constant(node: Any) -> bool:
+    """A difference from something, or a share of it, that has no gradient."""
+    return node.name() in {"DivBackward0", "SubBackward0"} and len(next_nodes(node)) == 1
+
+
+def _square_of(mean: _Edge, users: _Users) -> Any:
+    """The square of a mean, or of its difference from a constant in units of another."""
+    edge = mean
+    for _ in range(_MOST_CONSTANTS + 1):
+        known = users.get(edge, [])
+        square = next(filter(_is_square, known), None)
+        if square is not None:
+            return square
+        after = next(filter(_is_by_constant, known), None)
+        if after is None:
+            return None
+        edge = after, 0
+    return None
+
+
+def _squared(square: Any, mean: _Edge) -> torch.Tensor | None:
+    """The mean, as far as it varies: from its square, which keeps what it is of.
+
+    None: the square is of something else now, or keeps nothing that can be read.
+    """
+    values = saved_by(square, "self")
+    edges = _edges(square)
+    for _ in range(_MOST_CONSTANTS + 1):
+        if values is None or not edges or edges[0] == mean:
+            return values if edges else None
+        node = edges[0][0]
+        if not _is_by_constant(node):
+            return None
+        if node.name() == "DivBackward0":
+            unit = saved_by(node, "other")
+            values = None if unit is None else values * unit
+        edges = _edges(node)
+    return None
+
+
+def _way(start: Any, node: Any, users: _Users) -> tuple[int, ...]:
+    by_node: dict[Any, Any] = {}
+    for (used, _), known in users.items():
+        by_node.setdefault(used, known[0])
+    way: list[int] = []
+    while node is not start:
+        user = by_node[node]
+        way.append(edges_of(user).index(node))
+        node = user
+    return tuple(reversed(way))
+
+
+def _follow(start: Any, way: tuple[int, ...]) -> Any:
+    """Where a way leads to; None: to nothing."""
+    node = start
+    for index in way:
+        if node is None or is_leaf(node):
+            return None
+        edges = node.next_functions
+        if index >= len(edges):
+            return None
+        node = edges[index][0]
+    return node
