@@ -6,6 +6,7 @@ import gc
 
 import torch
 from torch import nn
+
 from traindbg.hooks.torch_ids import Identities, IdentityTable
 
 
