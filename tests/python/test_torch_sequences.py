@@ -380,6 +380,82 @@ def test_padding_beside_a_token_of_the_models_own(run_dir, inverted, behind):
     assert values == {1.0} if inverted else max(values) < 0.5
 
 
+def of_queries(form):
+    """What is hidden, of a mask of the padding."""
+
+    def mix(model, h, ids):
+        hidden = ids == 0
+        if form == "keys":
+            return attend(lambda _: ~hidden[:, None, :])(model, h, ids)
+        if form == "queries, before a softmax":
+            scores = (h @ h.transpose(1, 2)).masked_fill(hidden[:, :, None], -1e4)
+            return scores.softmax(-1) @ h
+        if form == "queries, after a softmax":
+            weights = (h @ h.transpose(1, 2)).softmax(-1) * (~hidden[:, :, None]).float()
+            return weights @ h
+        if form == "queries of all heads":
+            given = hidden.repeat_interleave(2, 0)[:, :, None].expand(-1, -1, LENGTH)
+            numbers = torch.zeros(given.shape).masked_fill(given, -1e9)
+            return model.part(h, h, h, attn_mask=numbers)[0]
+        shown = ~hidden[:, :, None]
+        if form == "queries and keys":
+            shown = shown & ~hidden[:, None, :]
+        return attend(lambda _: torch.where(shown, 0.0, -1e9))(model, h, ids)
+
+    return mix
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "keys",
+        "queries",
+        "queries, before a softmax",
+        "queries, after a softmax",
+        "queries of all heads",
+        "queries and keys",
+    ],
+)
+def test_a_mask_along_the_queries(run_dir, form):
+    model = model_of(of_queries(form), nn.MultiheadAttention)
+    run, _, _ = train(run_dir, model, pad=True)
+    is_wrong = form.startswith("queries") and "keys" not in form
+    values, place = fact(run, "padding_hidden_as_queries")
+    assert values == {float(is_wrong)}
+    assert place == ("part" if "heads" in form else "model")
+
+
+class Masked(nn.Module):
+    """Given vectors, and which of them are there; it puts a token of its own before them."""
+
+    def __init__(self, axis: int) -> None:
+        super().__init__()
+        self.axis = axis
+        self.embed, self.head = nn.Linear(3, WIDTH), nn.Linear(WIDTH, 2)
+
+    def forward(self, x: torch.Tensor, is_there: torch.Tensor) -> torch.Tensor:
+        h = F.pad(self.embed(x), (0, 0, 1, 0), value=1.0)
+        is_there = F.pad(is_there, (1, 0), value=True).unsqueeze(self.axis)
+        scores = (h @ h.transpose(1, 2)).masked_fill(~is_there, -1e4)
+        return self.head((scores.softmax(-1) @ h)[:, 0])
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_mask_that_the_model_is_given_says_what_is_padding(run_dir, axis):
+    torch.manual_seed(3)
+    model = Masked(axis)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            is_there = torch.arange(9) < torch.randint(2, 10, (8, 1))
+            loss = F.cross_entropy(model(torch.randn(8, 9, 3), is_there), torch.arange(8) % 2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    values, _ = fact(td.Run(run_dir), "padding_hidden_as_queries")
+    assert values == {float(axis == 2)}
+
+
 @pytest.mark.parametrize("inverted", [False, True])
 def test_key_padding_mask(run_dir, inverted):
     def mix(model, h, ids):

@@ -135,6 +135,14 @@ class _Weights(NamedTuple):
     is_turned: bool  # [keys, queries]
 
 
+class _Mask(NamedTuple):
+    """What a call of attention, or a softmax, lets through."""
+
+    place: str
+    shown: torch.Tensor  # [rows, queries, keys]
+    alike: torch.Tensor  # [rows, queries]: those to which all keys are alike, or hidden
+
+
 class _Input(NamedTuple):
     values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
     rows: int  # of all
@@ -309,6 +317,23 @@ def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
     return shown
 
 
+def _alike_to(weights: torch.Tensor) -> torch.Tensor:
+    """[rows, queries] of [..., queries, keys], all heads: those to which all keys are alike.
+
+    A number that hides, added to all scores of a query, or put in their place, hides none of them.
+    """
+    rows = _rows_of(weights)
+    if weights.dim() == 3 and weights.shape[2] == 1:
+        weights = weights.squeeze(2)
+    if weights.dim() == 2:
+        weights = weights.unsqueeze(1)
+    least, most = weights[:rows].aminmax(dim=-1)
+    alike = (most - least) <= 1e-6 * most
+    while alike.dim() > 2:
+        alike = alike.all(1)
+    return alike
+
+
 def _left_by(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], weights: torch.Tensor
 ) -> torch.Tensor:
@@ -481,6 +506,30 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float
     return inverted, float(is_mirrored)
 
 
+def _lengths_said(mask: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Where rows are padded, as a mask of truth values may say: True at one of their ends."""
+    for padding in (mask, ~mask):
+        for turned in (padding, padding.flip(1)):
+            run = turned.flip(1).long().cumprod(1).flip(1).bool()
+            if torch.equal(run, turned) and turned.sum(1).unique().numel() > 1:
+                yield padding
+
+
+def _hides_queries(mask: _Mask, padding: torch.Tensor) -> float | None:
+    """1: to padding all is alike, to nothing else, and it is seen: a mask along the wrong axis.
+
+    None: nothing to tell it by.
+    """
+    rows = min(len(mask.shown), len(padding))
+    shown, alike, padding = mask.shown[:rows], mask.alike[:rows], padding[:rows]
+    has_both = padding.any(1) & ~padding.all(1)
+    if not bool(has_both.any()) or shown.shape[1] != shown.shape[2]:
+        return None
+    shown, alike, padding = shown[has_both], alike[has_both], padding[has_both]
+    seen = (shown & ~padding[:, :, None]).any(1)
+    return float(torch.equal(alike, padding) and bool((seen | ~padding).all()))
+
+
 def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
     """1: in each row it hides the end where the padding is, by the lengths of other rows.
 
@@ -567,7 +616,7 @@ class _Seen:
         self,
         inputs: Sequence[_Input],
         calls: Sequence[_Call],
-        masks: Sequence[tuple[str, torch.Tensor]],
+        masks: Sequence[_Mask],
         added: Sequence[tuple[str, list[Flag]]],
         repeated: Sequence[tuple[str, Flag]],
         targets: Sequence[_Target],
@@ -585,7 +634,7 @@ class _Seen:
             found += [given.values for given in self._inputs]
         for call in self._calls if self._targets else ():
             found += [call.sees_later, *(call.sight or ())]
-        found += [shown for _, shown in self._masks]
+        found += [tensor for mask in self._masks for tensor in (mask.shown, mask.alike)]
         found += [flag for _, flags in self._added for flag in flags]
         found += [flag for _, flag in self._repeated]
         found += [target.values for target in self._targets]
@@ -607,7 +656,7 @@ class _Seen:
                 )
                 for call in self._calls
             ],
-            [(place, of(shown)) for place, shown in self._masks],
+            [_Mask(mask.place, of(mask.shown), of(mask.alike)) for mask in self._masks],
             [(place, [of(flag) for flag in flags]) for place, flags in self._added],
             [(place, of(flag)) for place, flag in self._repeated],
             [target._replace(values=of(target.values)) for target in self._targets],
@@ -642,7 +691,7 @@ class _Seen:
         """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
         worst: tuple[tuple[float, float], str] | None = None
         paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
-        for place, shown in self._masks:
+        for place, shown, _ in self._masks:
             keys = shown.shape[2]
             for number, given in enumerate(self._inputs):
                 x = given.values
@@ -660,6 +709,33 @@ class _Seen:
                     if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
                         worst = wrong, place
         return worst
+
+    def _masks_of_queries(self) -> tuple[bool, str] | None:
+        """Whether a mask hides what padding sees, not the padding; where. None: nothing is padded.
+
+        As a mask of shape (batch, 1, length, 1) does, where (batch, 1, 1, length) is meant.
+        """
+        asked: tuple[bool, str] | None = None
+        for mask in self._masks:
+            keys = mask.shown.shape[2]
+            for given in self._inputs:
+                x = given.values
+                if x.dim() < 2 or x.shape[1] not in (keys, keys - 1):
+                    continue
+                if x.dtype == torch.bool:
+                    paddings = list(_lengths_said(x)) if x.dim() == 2 else []
+                else:
+                    padding = padding_of(x) if x.dim() < 4 else None
+                    paddings = [] if padding is None else [padding]
+                for padding in paddings:
+                    # With a position of the model's own in front or behind: [CLS], say.
+                    ends = ((1, 0), (0, 1)) if x.shape[1] == keys - 1 else ((0, 0),)
+                    for end in ends:
+                        whole = functional.pad(padding, end, value=False)
+                        found = _hides_queries(mask, whole)
+                        if found is not None and not (asked and asked[0]):
+                            asked = found > 0, mask.place
+        return asked
 
     def _given_with_other_rows(self) -> float | None:
         """Of the model's inputs: whether a mask among them is that of other rows than the ids.
@@ -695,6 +771,9 @@ class _Seen:
             of_others = self._given_with_other_rows()
             if of_others is not None:
                 yield "padding_of_other_rows", of_others, place
+        of_queries = self._masks_of_queries()
+        if of_queries is not None:
+            yield "padding_hidden_as_queries", float(of_queries[0]), of_queries[1]
         added = {place: None for place, flags in self._added if any(map(bool, flags))}
         if self._masks or added:
             yield "masks_added", len(added), next(iter(added), "")
@@ -753,7 +832,7 @@ class SequenceObserver:
         self._calls: list[_Call] = []
         self._added: list[tuple[str, list[Flag]]] = []  # whether one of them holds, by place
         self._repeated: list[tuple[str, Flag]] = []  # masks of each head, by their places
-        self._masks: list[tuple[str, torch.Tensor]] = []
+        self._masks: list[_Mask] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
@@ -875,7 +954,9 @@ class SequenceObserver:
         calls, masks = len(self._calls), len(self._masks)
         scores = args[0] if args else kwargs.get("input")
         is_added = False if is_turned else self._is_given_sum(scores)
-        self._attention_called(place, _of_softmax(weights), [is_added])
+        shown = _of_softmax(weights)
+        alike = None if shown is None else _alike_to(weights)
+        self._attention_called(place, shown, [is_added], alike)
         self._weights[id(result)] = _Weights(
             weakref.ref(result),
             calls if len(self._calls) > calls else None,
@@ -912,8 +993,10 @@ class SequenceObserver:
                 sight = call.sight.through(_sight_of(shown))
                 self._calls[known.call] = call._replace(sight=sight)
         if known.mask is not None:
-            place, before = self._masks[known.mask]
-            self._masks[known.mask] = place, before & shown
+            mask = self._masks[known.mask]
+            shown = mask.shown & shown
+            alike = mask.alike | ~shown.any(2)
+            self._masks[known.mask] = _Mask(mask.place, shown, alike)
 
     def _recurrent_called(self, place: str, args: Any) -> None:
         if len(args) < 9:
@@ -975,7 +1058,11 @@ class SequenceObserver:
             self._calls.append(_Call(place, given.shape[along], sees_later=by < 0))
 
     def _attention_called(
-        self, place: str, shown: torch.Tensor | None, are_added: list[Flag]
+        self,
+        place: str,
+        shown: torch.Tensor | None,
+        are_added: list[Flag],
+        alike: torch.Tensor | None = None,
     ) -> None:
         perhaps = [is_added for is_added in are_added if is_added is not False]
         if perhaps:
@@ -986,7 +1073,7 @@ class SequenceObserver:
             self._calls.append(_Call(place, shown.shape[1], sight=_sight_of(shown)))
         if self._cells + shown.numel() <= _MOST_KEPT:
             self._cells += shown.numel()
-            self._masks.append((place, shown))
+            self._masks.append(_Mask(place, shown, ~shown.any(2) if alike is None else alike))
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, in training."""

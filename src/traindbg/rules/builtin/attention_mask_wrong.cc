@@ -34,7 +34,11 @@ const model::RuleInfo kAttentionMaskWrong = {
         "one (error). Or a mask of (batch x heads, queries, keys) differs between the heads of one sample "
         "and "
         "comes again after as many rows as the batch has, but not after as many as there are heads: whole "
-        "batches lie one after the other in it (error).",
+        "batches lie one after the other in it (error). Or to the queries that are padding, and to no "
+        "others, "
+        "all keys are alike or hidden, while the padding among the keys is seen (error); padding is also "
+        "what "
+        "a mask of truth values among the model's inputs says, at one end of rows of different lengths.",
     .why =
         "The model looks at the padding, which says nothing, or at what it must not see; it learns next to "
         "nothing, or something else than it should.",
@@ -66,7 +70,8 @@ class AttentionMaskWrong final : public Rule {
           of_others_(parameters.at("looks")),
           added_(parameters.at("looks")),
           repeated_(parameters.at("looks")),
-          turned_(parameters.at("looks")) {}
+          turned_(parameters.at("looks")),
+          of_queries_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -94,9 +99,14 @@ class AttentionMaskWrong final : public Rule {
             turned_.add(step, later->value > 0);
             if (turned_.is_enough()) fire_turned(*later, sink);
         }
+        if (const auto queries = loop_fact(step, "padding_hidden_as_queries")) {
+            of_queries_.add(step, queries->value > 0);
+            if (of_queries_.is_enough()) fire_of_queries(*queries, sink);
+        }
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        return std::max({inverted_.judged(), added_.judged(), repeated_.judged(), turned_.judged()});
+        return std::max({inverted_.judged(), added_.judged(), repeated_.judged(), turned_.judged(),
+                         of_queries_.judged()});
     }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no attention was seen: of nn.MultiheadAttention, scaled_dot_product_attention or a softmax";
@@ -185,7 +195,22 @@ class AttentionMaskWrong final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    InARow inverted_, mirrored_, of_others_, added_, repeated_, turned_;
+    void fire_of_queries(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("queries", model::Severity::kError, of_queries_, fact);
+        finding.message = base::format(
+            "The mask of {} lies along the queries, where keys are meant: what padding looks at is hidden, "
+            "and "
+            "the padding itself is seen by all other positions.",
+            place_of(fact));
+        finding.fix =
+            "Lay the mask along the last dimension of the scores, that of the keys: mask[:, None, None, :] "
+            "of "
+            "a mask of shape (batch, length), in place of mask[:, None, :, None].";
+        finding.evidence.push_back({"masks along the queries", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
+    InARow inverted_, mirrored_, of_others_, added_, repeated_, turned_, of_queries_;
 };
 
 std::vector<model::Requirement> attention_mask_wrong_needs(const Parameters&) {

@@ -70,8 +70,7 @@ const model::RuleInfo kLossSignFlipped = {
     .source = "Braiek and Khomh, \"TheDeepChecker\", TOSEM 2023 (the fault, not the method)",
     .severity = model::Severity::kError,
     .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
-                   {"noise", "standard deviations", 20, 1.5, 1e6,
-                    "of latent variables, where a prior has 1"},
+                   {"noise", "standard deviations", 20, 1.5, 1e6, "of latent variables, where a prior has 1"},
                    {"runaway", "times", 1000, 10, 1e12, "size below 0 beside that of the first losses"}},
 };
 
