@@ -449,21 +449,27 @@ fit(64, 64, 40)
     assert told[65] == 1.0
 
 
+@pytest.mark.parametrize("has_unused", [False, True])
+@pytest.mark.parametrize("to_none", [False, True])
 @pytest.mark.parametrize("is_too_soon", [True, False])
 def test_gradients_that_are_taken_away_between_the_steps_of_two_optimizers(
-    run_dir, is_too_soon: bool
+    run_dir, is_too_soon: bool, to_none: bool, has_unused: bool
 ):
     model = nn.Sequential(nn.Linear(12, 6), nn.Linear(6, 2))
     first, second = (torch.optim.Adam(layer.parameters(), lr=0.01) for layer in model)
+    if has_unused:  # the smallest of its optimizer, which no pass ever reaches
+        model[1].gain = nn.Parameter(torch.ones(()))
+        second.add_param_group({"params": [model[1].gain]})
     with td.watch(model, run_dir=run_dir, supervise=False, rules=["step_without_gradient"]):
         for _ in range(8):
             model(torch.randn(8, 12)).square().mean().backward()
             first.step()
             if is_too_soon:
-                model.zero_grad()
+                model.zero_grad(set_to_none=to_none)
             second.step()
-            model.zero_grad()
-    of_second = [value for _, value in facts(run_dir, "loop/gradients_cleared/1.bias")]
+            model.zero_grad(set_to_none=to_none)
+    smallest = "1.gain" if has_unused else "1.bias"
+    of_second = [value for _, value in facts(run_dir, f"loop/gradients_cleared/{smallest}")]
     assert len(of_second) >= 5
     assert set(of_second) == {float(is_too_soon)}
     assert {value for _, value in facts(run_dir, "loop/gradients_cleared/0.bias")} == {0.0}

@@ -397,7 +397,7 @@ class Facts:
     def tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         """Of one of several optimizers: whether its last step's gradients are still there."""
         kept = self.kept.will_step(optimizer, table)
-        is_too_soon = self.kept.is_too_soon(optimizer, self._watched.tables)
+        is_too_soon = self.kept.is_too_soon(optimizer)
         turn = self.turns.will_step(optimizer, table)
         if len(self._watched.tables) < 2:
             return

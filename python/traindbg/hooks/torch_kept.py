@@ -10,18 +10,32 @@ What is kept are weak references. No device is waited for: of gradients there no
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import torch
 
     from traindbg.hooks.torch_parameters import Parameters
+
+    _Reference: TypeAlias = weakref.ref[torch.Tensor]
+
+
+def _parameters_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _is_any(gradient: torch.Tensor | None) -> bool:
+    """Whether there is a gradient, which is not 0 as far as it can be read without waiting."""
+    if gradient is None or not may_read(gradient) or capturing_graph(gradient):
+        return gradient is not None
+    with own_operations():
+        return bool(local_part(gradient).any())
 
 
 class _Since(NamedTuple):
@@ -43,9 +57,11 @@ class KeptGradients:
         )
         self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
-        # Of these: a pass left gradients, and no step of theirs used them up to now; and of these,
-        # they were there when the first one stepped after the pass.
-        self._left: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # Of these: a pass left gradients, in this parameter for one, and no step of theirs used
+        # them up to now; and of these, they were there when the first one stepped after the pass.
+        self._left: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Reference] = (
+            weakref.WeakKeyDictionary()
+        )
         self._waited: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._is_looked_at = False  # after the pass
         self._is_clear = True
@@ -86,34 +102,33 @@ class KeptGradients:
         """A backward pass has ended."""
         if len(tables) < 2:
             return
-        for optimizer, table in list(tables.items()):
-            if table.smallest is not None and table.smallest.grad is not None:
-                self._left.add(optimizer)
+        for optimizer in list(tables):
+            reached = next((p for p in _parameters_of(optimizer) if p.grad is not None), None)
+            if reached is not None:
+                self._left[optimizer] = weakref.ref(reached)
 
     def is_too_soon(
         self,
         optimizer: torch.optim.Optimizer,
-        tables: Mapping[torch.optim.Optimizer, Parameters],
     ) -> bool | None:
         """Whether the gradients of this step were there when another one stepped, and are no more.
 
-        None: none were left, or they were gone before any stepped: frozen so, or of a pass of
-        another kind; or it is none of PyTorch's, and may compute its own. Called once, before its
-        step.
+        Or are 0 all of them, where a host can read them. None: none were left, or they were gone
+        before any stepped: frozen so, or of a pass of another kind; or it is none of PyTorch's, and
+        may compute its own. Called once, before its step.
         """
         if not self._is_looked_at:
             self._is_looked_at = True
-            for other in list(self._left):
-                smallest = tables[other].smallest if other in tables else None
-                if other is not optimizer and smallest is not None and smallest.grad is not None:
+            for other, reference in list(self._left.items()):
+                reached = reference()
+                if other is not optimizer and reached is not None and _is_any(reached.grad):
                     self._waited.add(other)
         if optimizer not in self._left or not type(optimizer).__module__.startswith("torch.optim."):
             return None
         has_waited = optimizer in self._waited
-        self._left.discard(optimizer)
+        del self._left[optimizer]
         self._waited.discard(optimizer)
-        groups = optimizer.param_groups
-        if any(parameter.grad is not None for group in groups for parameter in group["params"]):
+        if any(_is_any(parameter.grad) for parameter in _parameters_of(optimizer)):
             return False
         return True if has_waited else None
 
