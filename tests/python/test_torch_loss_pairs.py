@@ -118,6 +118,48 @@ def test_each_row_of_predictions_goes_with_the_data_of_all_samples(name: str) ->
     assert pairs.result == ()
 
 
+def images() -> torch.Tensor:
+    return nn.Conv2d(1, 1, 3, padding=1)(torch.randn(8, 1, 6, 5))
+
+
+def dice(p: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    both = (p.sigmoid() * y).sum(dim=(-2, -1))
+    return 1 - ((2 * both + 1) / (p.sigmoid().sum((-2, -1)) + y.sum((-2, -1)) + 1)).mean()
+
+
+OF_IMAGES: dict[str, Loss] = {
+    "squared": lambda p, y: (p - y).square().mean(),
+    "Charbonnier": lambda p, y: ((p - y).square() + 1e-3).sqrt().mean(),
+    "by image": lambda p, y: (p.sigmoid() - y).abs().sum(dim=(-2, -1)).mean(),
+    "Dice": dice,
+}
+
+
+@pytest.mark.parametrize("name", OF_IMAGES)
+def test_images_of_one_channel_and_masks_without_it(name: str) -> None:
+    prediction, y = images(), torch.rand(8, 6, 5)
+    found = compared_shapes(OF_IMAGES[name](prediction, y))
+    assert found is not None
+    assert found[1][:2] == (8, 8)
+    for right in (OF_IMAGES[name](prediction, y[:, None]), OF_IMAGES[name](prediction[:, 0], y)):
+        assert pairs_in(right).result == ()
+
+
+def test_images_that_go_with_others_by_intention() -> None:
+    y = torch.rand(8, 6, 5)
+    squared = OF_IMAGES["squared"]
+    assert pairs_in(squared(images()[:, 0].unsqueeze(1), y)).result == ()  # all pairs
+    assert pairs_in(squared(images(), torch.rand(8, 8, 6, 5))).result == ()  # channels
+    assert pairs_in(squared(nn.Parameter(torch.rand(8, 1, 6, 5)), y)).result == ()
+    templates = torch.rand(8, 6, 5)
+    assert (
+        pairs_in(((images() * templates).sum((2, 3)) - torch.rand(8, 8)).abs().mean()).result == ()
+    )
+    basis = torch.rand(8, 5)  # as many steps as samples
+    weights = nn.Conv1d(1, 1, 3, padding=1)(torch.rand(8, 1, 5))
+    assert pairs_in(((weights * basis).sum(-1) - torch.rand(8, 8)).square().mean()).result == ()
+
+
 def test_rows_that_are_paired_by_intention() -> None:
     rows, y = columns(), torch.randn(8, 2)
     assert pairs_in((rows.unsqueeze(1) - y).square().mean()).result == ()

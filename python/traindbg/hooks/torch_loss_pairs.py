@@ -3,8 +3,9 @@
 A prediction (n, 1) and a target (n,) make (n, n) wherever they are added, subtracted, multiplied or
 divided, and a mean of it is one number again. In the graph such an operation has one input that has
 a gradient, of n elements, and n * n where it ends; between it and the reduction of all of that are
-operations for each element alone. So do a prediction (n, k) and a target (n, 1, 1), which
-make (n, n, k). Of (n, 1, k) nothing is said: the data may have as many steps as there are samples.
+operations for each element alone. So do a prediction (n, k) and a target (n, 1, 1), which make
+(n, n, k), and one (n, 1, height, width) and a target (n, height, width). Of a product of those
+nothing is said: there may be as many steps, or templates, as there are samples.
 
 Pairs may be meant: of the difference of two predictions, both of which have a gradient; made by
 a dimension that was put in for them (`x[:, None]`); or with a matrix. What is reduced row by row
@@ -60,7 +61,8 @@ _BENT = frozenset(
     }
 )
 _LINEAR = _ADDED | {"NegBackward0", "RsubBackward1", "ToCopyBackward0"}
-_REDUCED_ROWS = frozenset({"MeanBackward1", "SumBackward1"})  # over k, of (n, n, k)
+_REDUCED_ROWS = frozenset({"MeanBackward1", "SumBackward1"})  # of (n, n, k) to (n, n), say
+_MOST_PLACES = 16  # along each dimension
 _PARAMETER = "torch::autograd::AccumulateGrad"
 _GIVES_A_DIMENSION = frozenset({"ReshapeAliasBackward0", "UnsqueezeBackward0", "ViewBackward0"})
 
@@ -78,7 +80,9 @@ def _is_of_samples(shape: Shape, result: Shape) -> bool:
     number = result[0]
     if len(result) == 2:
         return shape in ((number,), (number, 1))
-    return result[2] != number and shape == (number, result[2])
+    if shape == (number, 1, *result[2:]):
+        return True
+    return len(result) == 3 and result[2] != number and shape == (number, result[2])
 
 
 def _was_put_in(edge: tuple[Any, int]) -> bool:
@@ -96,7 +100,9 @@ def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape)
     if data is None:
         return False
     number = prediction[0]
-    if len(result) > 2:
+    if len(prediction) > 2:
+        return False
+    if len(result) == 3:
         return tuple(data.shape) in ((number, 1, result[2]), (number, 1, 1))
     return tuple(data.shape) == ((number, 1) if len(prediction) == 1 else (number,))
 
@@ -104,19 +110,22 @@ def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape)
 def _is_sum_of_two(values: torch.Tensor | None, result: Shape) -> bool:
     """Whether each of (n, n, k) values is one of its row and k plus one of its column and k.
 
-    The data may as well be (n, n, k) themselves: as many series, say, as each has steps.
+    The data may as well be (n, n, k) themselves: as many series, say, as each has steps. Of more
+    dimensions some elements are looked at.
     """
     if values is None or tuple(values.shape) != result or not may_read(values):
         return False
     with own_operations():
         values = values.detach()
+        if len(result) > 3:
+            values = values[tuple(slice(_MOST_PLACES) for _ in result)].flatten(2)
         rows = values - values[:1]
         error = (rows - rows[:, :1]).abs().amax()
         return bool(error <= 1e-4 * values.abs().amax())
 
 
 def _is_square(shape: Shape | None) -> bool:
-    return shape is not None and len(shape) in (2, 3) and shape[0] == shape[1] >= _FEWEST
+    return shape is not None and 2 <= len(shape) <= 5 and shape[0] == shape[1] >= _FEWEST
 
 
 def pairs_in(loss: torch.Tensor) -> Pairs:
@@ -155,7 +164,7 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 continue
             if flat:
                 position, edge, given = flat[0]
-                if len(shape) == 2 and _was_put_in(edge):
+                if (len(shape) == 2 or len(given) > 2) and _was_put_in(edge):
                     return Pairs(are_meant=True)
                 if len(shape) > 2 and edge[0].name() == _PARAMETER:
                     continue  # as many centres, say, as there are samples
@@ -170,7 +179,7 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
             is_bent, values = True, saved_by(node, "self")
         elif name in _REDUCED_ROWS:
             before = shape_at(*node.next_functions[0])
-            if shape is None or before is None or before[:-1] != shape:
+            if shape is None or before is None or before[:2] != shape[:2]:
                 continue
         elif name not in _LINEAR:
             continue

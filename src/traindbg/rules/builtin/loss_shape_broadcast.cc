@@ -21,7 +21,8 @@ const model::RuleInfo kLossShapeBroadcast = {
         "numbers of dimensions, whose common shape after broadcasting has more elements than either: (32, 1) "
         "and (32,) become (32, 32). Of a loss that is written out, its graph is looked at: n predictions go "
         "with data that have no gradient, n * n values come of it, and all of them go into the loss one by "
-        "one; so do rows of predictions, (n, k) with (n, 1, 1). Fires at the first "
+        "one; so do rows of predictions, (n, k) with (n, 1, 1), and images (n, 1, h, w) with (n, h, w). "
+        "Fires at the first "
         "step at which both are captured; exact.",
     .why =
         "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
@@ -129,9 +130,13 @@ class LossShapeBroadcast final : public Rule {
             "goes "
             "with the targets of all samples.",
             in_words(given->shape), in_words(both->shape));
-        finding.fix = is_pair_of_rows ? "Give both as many dimensions: target.squeeze(-1), or "
-                                        "prediction.unsqueeze(1) where each row is for all of it; assert "
-                                        "prediction.dim() == target.dim() in front of the loss."
+        const bool is_of_one = given->shape.size() > 2;
+        finding.fix = is_pair_of_rows && is_of_one
+                          ? "Give both as many dimensions: prediction.squeeze(1), or target.unsqueeze(1); "
+                            "assert prediction.shape == target.shape in front of the loss."
+                      : is_pair_of_rows ? "Give both as many dimensions: target.squeeze(-1), or "
+                                          "prediction.unsqueeze(1) where each row is for all of it; assert "
+                                          "prediction.dim() == target.dim() in front of the loss."
                       : given->shape.size() == 2
                           ? "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1)."
                           : "Give both one shape: target.squeeze(-1), or prediction.unsqueeze(-1).";
@@ -142,12 +147,14 @@ class LossShapeBroadcast final : public Rule {
         return true;
     }
 
-    // (n, k) of n samples, and (n, n, k) of all pairs of them.
+    // (n, k) or (n, 1, k) of n samples, and (n, n, k) of all pairs of them; k may be several dimensions.
     static bool is_each_row_with_all(const model::StepView& step, const Shape& given, const Shape& both) {
-        if (both.size() != 3 || both[0] != both[1] || both[0] == both[2] || both[0] < 4) return false;
+        if (both.size() < 3 || both[0] != both[1] || both[0] < 4) return false;
+        Shape one = both;
+        one[1] = 1;
+        const bool is_row = both.size() == 3 && both[0] != both[2] && given == Shape{both[0], both[2]};
         // Rows of what is fitted to a whole series, with as many series as it has rows, are no samples.
-        const double rows = rows_of_input(step);
-        return given == Shape{both[0], both[2]} && rows == static_cast<double>(both[0]);
+        return (is_row || given == one) && rows_of_input(step) == static_cast<double>(both[0]);
     }
 
     // The model itself made (n, n) of (n,) and (n, 1): the target (n,) goes with each of its rows.
