@@ -287,6 +287,38 @@ class Residual(nn.Module):
         return self.head(self.block(self.inside(x)[:, None])[:, 0])
 
 
+class Stream(nn.Module):
+    """Each block is given the sum of all before it, by an activation in front of its layer."""
+
+    def __init__(self, activation: type[nn.Module]) -> None:
+        super().__init__()
+        self.inside = nn.Linear(12, 16)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(activation(), nn.Linear(16, 16)) for _ in range(2)
+        )
+        self.head = nn.Sequential(activation(), nn.Linear(16, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inside(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+class Wide(nn.Module):
+    """Sums of linear parts: one for each half of the input, or one of low rank beside the other."""
+
+    def __init__(self, *, has_low_rank: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(12, 3), nn.Linear(6, 3)
+        self.down, self.up = nn.Linear(12, 2), nn.Linear(2, 3)
+        self.has_low_rank = has_low_rank
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        beside = self.up(self.down(x)) if self.has_low_rank else self.second(x[:, :6])
+        return self.first(x) + beside
+
+
 class Separable(nn.Module):
     """A depthwise convolution and a pointwise one after it, as usual."""
 
@@ -360,6 +392,10 @@ def nonlinearity(watch, kind: str):
         "head": lambda: mlp(nn.ReLU(), nn.Linear(32, 32)),  # a note
         "transformer": Residual,
         "separable": Separable,
+        "stream_linear": lambda: Stream(nn.Identity),
+        "stream": lambda: Stream(nn.SiLU),
+        "wide": lambda: Wide(has_low_rank=False),
+        "low_rank": lambda: Wide(has_low_rank=True),
     }
     model = models[kind]()
     watch(model)
@@ -553,11 +589,11 @@ CASES = {
         nonlinearity,
         (
             *("none", "none_deep", "slope_true", "half"),
-            *("convolutions", "norm_and_pooling", "residual_linear"),
+            *("convolutions", "norm_and_pooling", "residual_linear", "stream_linear"),
         ),
         (
             *("slope", "relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
-            *("transformer", "separable"),
+            *("transformer", "separable", "stream", "wide", "low_rank"),
         ),
     ),
     "eval_mode_while_training": (

@@ -137,21 +137,38 @@ def _is_of_slope_one(node: Any, name: str) -> bool:
     return name in _LEAKY and getattr(node, "_saved_negative_slope", None) == 1
 
 
-def _is_linear(layers: dict[Any, _Affine]) -> bool:
-    """Whether all layers are given layers and sums of the data, and nothing else."""
-    waiting = [layer.input for layer in layers.values()]
+def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
+    """Whether two layers, one of which is given the other, could as well be one."""
+    if first.weight is layer.weight:
+        return False
+    if first.out < min(first.wide, layer.out):
+        return False  # a bottleneck: of lower rank than one layer would be
+    kind = owners[id(layer.weight)].module_type
+    return kind not in _RECURRENT and not kind.endswith("Cell")  # which goes into gates
+
+
+def _is_linear(layers: dict[Any, _Affine], owners: dict[int, Owner]) -> bool:
+    """Whether all layers are given layers and sums of the data, and nothing else.
+
+    And at least one of them is given another one, as in residual blocks.
+    """
+    waiting = [(layer.input, layer) for layer in layers.values()]
     seen = set()
+    is_deep = False
     while waiting:
-        node = waiting.pop()
-        if node is None or is_leaf(node) or node in layers or node in seen:
+        node, layer = waiting.pop()
+        if node is None or is_leaf(node) or node in seen:
+            continue
+        if node in layers:
+            is_deep = is_deep or _follows(layers[node], layer, owners)
             continue
         seen.add(node)
         name = node.name()
         is_same = name in SAME_ELEMENTS or _is_of_slope_one(node, name)
         if not is_same and name != "AddBackward0":
             return False
-        waiting.extend(next_nodes(node))
-    return True
+        waiting.extend((other, layer) for other in next_nodes(node))
+    return is_deep
 
 
 def look_at_graph(
@@ -191,20 +208,15 @@ def look_at_graph(
             begins.append(owners[id(layer.weight)].module)
             continue
         first = layers.get(before)
-        if first is None or first.weight is layer.weight:
+        if first is None or not _follows(first, layer, owners):
             continue
-        if first.out < min(first.wide, layer.out):
-            continue  # a bottleneck: of lower rank than one layer would be
-        kind = owners[id(layer.weight)].module_type
-        if kind in _RECURRENT or kind.endswith("Cell"):
-            continue  # it goes into gates
         follows += 1
         if is_strict:
             adjacent.append(owners[id(first.weight)].module)
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
-    if follows > 0 and not is_linear:  # with branches, as of residual blocks
-        is_linear = _is_linear(layers)
+    if begins and not is_linear:  # with branches, as of residual blocks
+        is_linear = _is_linear(layers, owners)
     twice = given_to_first_softmax(consumers)
     squashed = sigmoid_twice(consumers)
     return Graph(

@@ -27,9 +27,12 @@ const model::RuleInfo kGradientUnderflow = {
     .summary = "Gradients are so small that float16 makes zeros of them, and no GradScaler scales the loss.",
     .when =
         "The weights are float16, or modules return float16 (autocast); no GradScaler multiplied the loss, "
-        "and what backward() is called on is no multiple of the loss function's value. Of the weight "
+        "or "
+        "by 1, and what backward() is called on is no multiple of the loss function's value. Of the weight "
         "matrices' gradients (no embeddings) at least `layers` have more than `zeros` of their entries at "
         "exactly 0, and the others are on average less than 16 times 2^-24, the least that float16 has; or "
+        "one has so more than half of "
+        "them, and the others less than four times that; or "
         "all of them are 0 where those of other layers are in float16's subnormal range. So at `patience` "
         "captured steps in a row, while the loss is above a tenth of its start.",
     .why =
@@ -61,7 +64,7 @@ class GradientUnderflow final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
         if (const std::optional<LoopFact> passes = loop_fact(step, "scaled_passes"))
-            is_scaled_ = is_scaled_ || passes->value > 0;
+            is_scaled_ = is_scaled_ || (passes->value > 0 && !is_scaled_by_one(step));
         if (is_multiplied(step)) is_scaled_ = true;
         Look look;
         for (const model::TensorSample& sample : step.record->tensors) take(step, sample, look);
@@ -87,15 +90,22 @@ class GradientUnderflow final : public Rule {
   private:
     static constexpr const char* kKey = "underflow";
     static constexpr int kCleanLooks = 20;
+    static constexpr double kPlainZeros = 0.5;
 
     struct Look {
         std::size_t all = 0, lost = 0, empty = 0, subnormal = 0;
-        double worst = -1;  // share of zeros
-        double size = 0;    // of the other entries there
+        bool is_plain = false;  // of one matrix alone
+        double worst = -1;      // share of zeros
+        double size = 0;        // of the other entries there
         const model::TensorInfo* place = nullptr;
         const model::TensorInfo* first_empty = nullptr;
     };
 
+    // A GradScaler whose scale is 1, or has come down to that, changes nothing.
+    [[nodiscard]] static bool is_scaled_by_one(const model::StepView& step) {
+        const std::optional<LoopFact> scale = loop_fact(step, "loss_scale");
+        return scale && scale->value <= 1;
+    }
     // By hand: then the gradients that the optimizer uses are no longer what backward left.
     [[nodiscard]] static bool is_multiplied(const model::StepView& step) {
         double total = 0, function = 0;
@@ -135,6 +145,7 @@ class GradientUnderflow final : public Rule {
         if (size < 1024 * kQuantum) ++look.subnormal;
         if (share <= zeros_ || size >= 16 * kQuantum) return;
         ++look.lost;
+        look.is_plain = look.is_plain || (share > kPlainZeros && size < 4 * kQuantum);
         if (share > look.worst) {
             look.worst = share;
             look.size = size;
@@ -148,7 +159,8 @@ class GradientUnderflow final : public Rule {
             look.size = 0;
             look.place = look.first_empty;
         }
-        return look.lost > 0 && static_cast<double>(look.lost) >= layers_ * static_cast<double>(look.all);
+        return look.is_plain ||
+               (look.lost > 0 && static_cast<double>(look.lost) >= layers_ * static_cast<double>(look.all));
     }
     [[nodiscard]] bool has_converged() const {
         return loss_.count() >= 10 && loss_.start() > 0 && loss_.level() < 0.1 * loss_.start();

@@ -41,7 +41,7 @@ const model::RuleInfo kOverfit = {
         "the training loss of the "
         "same "
         "function is below what it was at the best one by two standard errors and both are below where the "
-        "training began. It also "
+        "training began; not while all of these results are below half of the training loss. It also "
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
         "only (near the training's mean loss before the first evaluation, within a quarter, where labels of "
@@ -248,9 +248,10 @@ class Overfit final : public Rule {
     [[nodiscard]] bool is_overfit() const {
         if (!last_.back().has_train || !best_.has_train) return false;
         const double size = static_cast<double>(last_.size());
-        double least = last_.front().loss, train = 0, variance = best_.error * best_.error;
+        double least = last_.front().loss, most = least, train = 0, variance = best_.error * best_.error;
         for (const Result& result : last_) {
             least = std::min(least, result.loss);
+            most = std::max(most, result.loss);
             train += result.train / size;
             variance += result.error * result.error / (size * size);
         }
@@ -259,6 +260,8 @@ class Overfit final : public Rule {
         const double noise = noise_of(series_.values());
         // Neither loss ever got below where the training began: it did not learn, so it did not overfit.
         if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
+        // What the training adds to its own loss, by smoothed labels say, the evaluation is drawn to as well.
+        if (most < kFarBelow * train) return false;
         // Less of all that was learned, where it is much beside the best and is lost without a turn.
         const bool is_steady = risen > 0.5 * give_back_ * std::max(learned, 0.0) &&
                                risen > kSteadyRise * std::abs(best_.loss) && since_best_ >= kSteadyCount &&
@@ -434,6 +437,7 @@ class Overfit final : public Rule {
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
     static constexpr std::size_t kMostPlaces = 4096, kMostKnown = 4096;
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
+    static constexpr double kFarBelow = 0.5;                      // of the training loss
     static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
     std::size_t patience_;
     double give_back_;

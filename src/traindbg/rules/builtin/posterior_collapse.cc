@@ -81,14 +81,14 @@ class PosteriorCollapse final : public Rule {
     // Looks in a row at which the information is below a limit, and whether it stays there.
     class Low {
       public:
-        // `most`: times what it was at the first of these looks that it may be by the last.
+        // `most`: times the least of these looks that it may be at the last: one that rises wakes up.
         Low(double looks, double most) : seen_(looks), most_(most) {}
         void add(const model::StepView& step, double value, double limit) {
             const bool shows = value < limit;
-            if (!shows || seen_.count() == 0) at_begin_ = value;
+            least_ = !shows || seen_.count() == 0 ? value : std::min(least_, value);
             seen_.add(step, shows);
             // What is said holds until the limit is passed.
-            is_said_ = seen_.is_enough() && (is_said_ || value <= most_ * at_begin_ + 1e-3);
+            is_said_ = seen_.is_enough() && (is_said_ || value <= most_ * least_ + 1e-3);
         }
         [[nodiscard]] bool is_said() const { return is_said_; }
         [[nodiscard]] const InARow& seen() const { return seen_; }
@@ -96,7 +96,7 @@ class PosteriorCollapse final : public Rule {
       private:
         InARow seen_;
         double most_;
-        double at_begin_ = 0;
+        double least_ = 0;
         bool is_said_ = false;
     };
 

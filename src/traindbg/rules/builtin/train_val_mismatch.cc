@@ -43,7 +43,9 @@ const model::RuleInfo kTrainValMismatch = {
         "fewer zeros alone. "
         "A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
-        "known; else a note (info). Also where two columns and more of an evaluation (of a table, or "
+        "known; else a note (info). A note, too, where each sample has one value, spread evenly in training, "
+        "and the evaluation's go on where those end, as of data that are split by time. Also where two "
+        "columns and more of an evaluation (of a table, or "
         "channels of images) have a mean of 0 and a standard deviation of 1 within 3e-5, of 32 values and "
         "more: it "
         "was standardised by itself; a warning if its loss is more than 1.3 times that of the training, else "
@@ -54,7 +56,9 @@ const model::RuleInfo kTrainValMismatch = {
         "Also a warning if the training's first five batches were like the first "
         "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
         "the last "
-        "five, of fifteen and more, differs from those by as much: its inputs have drifted away; not of "
+        "five, of fifteen and more, differs from those by as much, and by six times what makes up the "
+        "typical "
+        "change from one to the next: its inputs have drifted away; not of "
         "inputs "
         "that others compute which are trained. "
         "destructive_augmentation (warning): the training's inputs are other ones "
@@ -183,6 +187,8 @@ class TrainValMismatch final : public Rule {
     static constexpr std::uint64_t kFewestValues = 64;  // of a batch that is evaluated
     static constexpr double kNearMean = 0.3, kNearStd = 1.3;
     static constexpr std::uint64_t kNoGrid = 4;    // values of a row
+    static constexpr double kNextTo = 0.05;        // of the training's range
+    static constexpr double kEven = 0.25;          // of the deviation of evenly spread values
     static constexpr double kWorse = 1.3;          // loss of the evaluation, of that of the training
     static constexpr double kFewestOwn = 2;        // columns: a single one of grey images is often made so
     static constexpr double kMostKnown = 0.1;      // rows of the training
@@ -414,8 +420,10 @@ class TrainValMismatch final : public Rule {
         if (std::abs(theirs.mean - first.mean) > kNearMean * first.std ||
             std::max(theirs.std / first.std, first.std / theirs.std) > kNearStd)
             return false;
-        const double mean_noise = std::max(spread(input.first_means.values()), 1e-6 * first.std);
-        const double std_noise = std::max(spread(input.first_stds.values()), 1e-6 * first.std);
+        const double mean_noise =
+            std::max({spread(input.first_means.values()), jumps(input.means), 1e-6 * first.std});
+        const double std_noise =
+            std::max({spread(input.first_stds.values()), jumps(input.stds), 1e-6 * first.std});
         const auto means = input.means.last(kFirst), stds = input.stds.last(kFirst);
         const auto all = [&](std::span<const double> values, auto&& is_off) {
             return std::all_of(values.begin(), values.end(), is_off);
@@ -427,6 +435,16 @@ class TrainValMismatch final : public Rule {
                all(means, [&](double mean) { return mean < first.mean - apart; }) ||
                all(stds, [&](double std) { return std > high; }) ||
                all(stds, [&](double std) { return std < low; });
+    }
+    // A number by which data are split, the time of a forecast: it goes up evenly, and on in the evaluation.
+    static bool goes_on(const Input& input) {
+        const model::Statistics& ours = input.training.all;
+        const model::Statistics& theirs = input.evaluation.all;
+        const double range = ours.max - ours.min;
+        const double even = range / std::sqrt(12.0);  // standard deviation
+        const double gap = std::max(theirs.min - ours.max, ours.min - theirs.max);
+        return input.values_of_row == 1 && gap >= 0 && gap <= kNextTo * range && theirs.std < ours.std &&
+               std::abs(ours.std - even) <= kEven * even;
     }
     // What is random in the training's inputs is more than what they say.
     [[nodiscard]] bool is_destroyed(const Input& input) const {
@@ -454,6 +472,16 @@ class TrainValMismatch final : public Rule {
         for (const double value : values) mean += value / static_cast<double>(values.size());
         for (const double value : values) squares += (value - mean) * (value - mean);
         return std::sqrt(squares / static_cast<double>(values.size() - 1));
+    }
+
+    // The standard deviation of values that were independent of each other, by their typical change from one
+    // to the next: the batches of a step may be of one task, and those of the next of another.
+    static double jumps(const Recent& recent) {
+        const std::span<const double> values = recent.values();
+        std::vector<double> changes;
+        for (std::size_t at = 1; at < values.size(); ++at)
+            changes.push_back(std::abs(values[at] - values[at - 1]));
+        return changes.empty() ? 0 : 1.48 / std::sqrt(2.0) * median(std::move(changes));
     }
 
     static double middle(const Recent& values) {
@@ -493,11 +521,11 @@ class TrainValMismatch final : public Rule {
         const bool is_of_training = step.mode() == model::Mode::kTrain;
         if (is_of_training) input.has_drifted = has_drifted(input);
         const bool is_drift = input.has_drifted;
-        const char* key = is_drift                    ? "drift"
-                          : is_random                 ? "augmentation"
-                          : !differ                   ? ""
-                          : !ratio || *ratio > kWorse ? "inputs"
-                                                      : "inputs_harmless";
+        const char* key = is_drift                                         ? "drift"
+                          : is_random                                      ? "augmentation"
+                          : !differ                                        ? ""
+                          : (!ratio || *ratio > kWorse) && !goes_on(input) ? "inputs"
+                                                                           : "inputs_harmless";
         const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
         if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
         input.firing = wanted;
