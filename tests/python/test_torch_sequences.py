@@ -265,6 +265,40 @@ def test_a_causal_layer_sees_none(run_dir, name):
     assert fact(run, "later_seen") == ({0}, "")
 
 
+class Chomped(nn.Module):
+    """A convolution that pads both ends, of which so many positions are cut off in front."""
+
+    def __init__(self, front: int, form: str) -> None:
+        super().__init__()
+        self.front, self.form = front, form
+        self.layer = nn.Conv1d(2, 1, 3, padding=4, dilation=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = self.layer(x)
+        end = self.front + x.shape[2]
+        if self.form == "dots":
+            return out[..., self.front : end][:, 0]
+        if self.form == "from behind":
+            return out[:, :, self.front : end - out.shape[2] or None][:, 0]
+        return out[:, :, self.front : end][:, 0]
+
+
+@pytest.mark.parametrize("form", ["dots", "from behind", "all"])
+@pytest.mark.parametrize(("front", "leaks"), [(0, False), (1, True), (2, True), (4, True)])
+def test_what_is_cut_off_a_convolution(run_dir, front, leaks, form):
+    torch.manual_seed(1)
+    model = Chomped(front, form)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            waves = torch.randn(6, 2, 25).cumsum(2)
+            loss = F.mse_loss(model(waves[:, :, :-1]), waves[:, 0, 1:])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert fact(td.Run(run_dir), "later_seen") == ({float(leaks)}, "layer" if leaks else "")
+
+
 class Mixing(nn.Module):
     """A matrix over positions, as in a spatial gate; `how` it is applied."""
 

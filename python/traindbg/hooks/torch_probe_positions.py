@@ -31,6 +31,8 @@ def _places_of(following: Next) -> list[int]:
 
 def middle_of(model: nn.Module, given: torch.Tensor, following: Next) -> int | None:
     """From which position on the input is changed; None: it is not to be told by that."""
+    if following.along > 1:  # of channels: what a layer does to them is seen of itself
+        return None
     if given.dim() < 2 or given.shape[following.along] != following.length:
         return None
     if given.shape[1 - following.along] < _FEWEST:

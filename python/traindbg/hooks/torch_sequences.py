@@ -69,6 +69,7 @@ _PASSING = _named(
 # By which scores are given a mask before the softmax.
 _ADDING = _named("add", "add_", "__add__", "__radd__", "__iadd__")
 _PRODUCTS = _named("matmul", "__matmul__")
+_CUTTING = frozenset({torch.Tensor.__getitem__})
 MIXERS: frozenset[Any] = (
     frozenset({_multi_head, _sdpa, torch.conv1d, functional.linear, functional.pad})
     | _PRODUCTS
@@ -78,6 +79,7 @@ MIXERS: frozenset[Any] = (
     | _HIDING
     | _PASSING
     | _ADDING
+    | _CUTTING
 )
 
 
@@ -124,6 +126,17 @@ class _Padded(NamedTuple):
     result: weakref.ref[torch.Tensor]
     front: int
     back: int
+
+
+class _Longer(NamedTuple):
+    """What a convolution returned that padded both ends by so much, until it is cut."""
+
+    result: weakref.ref[torch.Tensor]
+    call: int  # its place in a list
+    before: int  # the length of what it was given
+    padding: int  # at the front
+    dilation: int
+    weight: torch.Tensor  # without gradient
 
 
 class _Weights(NamedTuple):
@@ -550,13 +563,18 @@ def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
     return 0.0
 
 
+def _of_one_value(rows: int, length: int, last: int) -> tuple[int, ...]:
+    """How many targets there may be: one of the values at each position, in either dimension."""
+    return rows * length, rows * (length - 1), rows * last, rows * (last - 1)
+
+
 def _may_be_next(given: _Input, count: int) -> bool:
     """Whether so many targets may be the input one position on; see `next_values`."""
     x, rows = given.values, given.rows
     length, whole = x.shape[1], x[0].numel() * rows
     return (
         count in (whole, whole // length * (length - 1))
-        or (x.dim() == 3 and count in (rows * length, rows * (length - 1)))
+        or (x.dim() == 3 and count in _of_one_value(rows, length, x.shape[2]))
         or (x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1)
     )
 
@@ -585,10 +603,14 @@ def _next_values(given: _Input, target: torch.Tensor, count: int) -> Next | None
     elif count == whole // length * (length - 1):
         y = target.reshape(kept, length - 1, *x.shape[2:])
         pairs.append((y, x[:, 1:], length, 1))
-    elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
+    if x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
         y = target[:, : length - 1]
         pairs += [(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
-    elif x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
+    last = x.shape[-1]
+    if x.dim() == 3 and count in (rows * last, rows * (last - 1)):  # of its channels
+        y = target[:, : last - 1]
+        pairs += [(y, x[:, value, 1:], last, 2) for value in range(min(length, 16))]
+    if x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
         # Of the later part only, where the model has seen enough to go on.
         wanted = count // rows
         y = target[:, :-1]
@@ -837,6 +859,7 @@ class SequenceObserver:
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
         self._padded: dict[int, _Padded] = {}  # the same
+        self._longer: dict[int, _Longer] = {}  # the same
         self._targets: list[_Target] = []
         self._models: set[int] = set()  # that were called, by their ids
         self._is_all = True
@@ -885,6 +908,9 @@ class SequenceObserver:
             return
         if function in _ADDING:
             self._added_to(args, result)
+            return
+        if function in _CUTTING:
+            self._cut(args)
             return
         if function in _HIDING or function in _PASSING:
             self._weights_used(function, args, kwargs, result)
@@ -1032,7 +1058,59 @@ class SequenceObserver:
             sees_both = before - after == padded.front + padded.back
             middle = padded.front * (weight.shape[-1] - 1) // (before - after)
         sees_later = _flag(weight.detach()[..., middle + 1 :].any()) if sees_both else False
+        if before < after and padded is None:
+            self._cut_later(args, kwargs, before, result, weight)
         self._calls.append(_Call(place, min(before, after), sees_later))
+
+    def _cut_later(
+        self,
+        args: Any,
+        kwargs: Any,
+        before: int,
+        result: torch.Tensor,
+        weight: torch.Tensor,
+    ) -> None:
+        """A convolution returned more positions than it was given."""
+        names = ("stride", "padding", "dilation")
+        of = [
+            args[3 + at] if len(args) > 3 + at else kwargs.get(name, int(name != "padding"))
+            for at, name in enumerate(names)
+        ]
+        numbers = [x[0] if isinstance(x, (tuple, list)) else x for x in of]
+        if numbers[0] == 1 and all(isinstance(x, int) for x in numbers):
+            self._longer[id(result)] = _Longer(
+                weakref.ref(result),
+                len(self._calls),
+                before,
+                padding=int(numbers[1]),
+                dilation=int(numbers[2]),
+                weight=weight.detach(),
+            )
+
+    def _cut(self, args: Any) -> None:
+        """Positions are taken out of what a convolution returned: which of its own it sees then."""
+        if len(args) != 2:
+            return
+        given: Any = args[0]
+        known = self._longer.get(id(given))
+        if known is None or id(known.result()) != id(given):
+            return
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if len(index) < 2 or not all(each is ... or isinstance(each, slice) for each in index):
+            return
+        is_last = len(index) == given.dim() or (index[0] is ... and len(index) == 2)
+        if not is_last or any(each not in (..., slice(None)) for each in index[:-1]):
+            return
+        start, end, step = index[-1].indices(given.shape[-1])
+        if step != 1 or end - start != known.before or capturing_graph(known.weight):
+            return
+        # Of a position's own value tells the tap that lies this far behind the first one.
+        own = (known.padding - start) // known.dilation
+        with own_operations():
+            later = known.weight[..., max(0, own + 1) :]
+            sees_later = _flag(later.any()) if later.numel() > 0 else False
+        call = self._calls[known.call]
+        self._calls[known.call] = call._replace(length=known.before, sees_later=sees_later)
 
     def _shifted(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Vectors were moved along one dimension: cut off at one end, and added to at the other."""
