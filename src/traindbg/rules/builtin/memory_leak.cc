@@ -59,9 +59,12 @@ class MemoryLeak final : public Rule {
                                            [&](const LoopFact& fact) { return fact.place == marked.place; });
             if (same == held.end()) continue;
             Count& count = marked.place.empty() ? in_training_ : unused_;
+            if (count.marked < 0) {
+                count.gone = marked.value - same->value;
+                count.first = now_;
+            }
             count.held = same->value;
-            count.marked = marked.value;
-            if (count.first == 0) count.first = now_;
+            count.marked = marked.value - count.gone;
         }
         const double enough = epoch_ > 1 ? 2 * epoch_ : steps_;
         judge(kUnused, unused_, sink);
@@ -77,7 +80,8 @@ class MemoryLeak final : public Rule {
 
   private:
     struct Count {
-        double held = 0, marked = 0;
+        double held = 0, marked = -1;  // since the first look; negative before it
+        double gone = 0;               // by then, such as those of another training
         model::StepIndex first = 0;
     };
     static constexpr const char* kUnused = "without_backward";
@@ -87,7 +91,7 @@ class MemoryLeak final : public Rule {
     static constexpr model::StepIndex kShort = 50;
 
     void judge(const char* key, const Count& count, FindingSink& sink) const {
-        if (count.marked == 0) return;
+        if (count.marked <= 0) return;
         const bool is_unused = key == kUnused;
         if (count.held < (is_unused ? kFewUnused : graphs_) || count.held < kNearlyAll * count.marked)
             return sink.clear(key);

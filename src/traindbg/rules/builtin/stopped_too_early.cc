@@ -37,7 +37,9 @@ const model::RuleInfo kStoppedTooEarly = {
         "evaluations and more, each was better than the one before, the last by more than `fall` and to more "
         "than 40 % of the first loss, at no less than half of the highest rate; or, of three to five within "
         "200 "
-        "steps, by 0.1 more than `fall` and to more than 15 % of it. A warning, too, where the "
+        "steps, by 0.1 more than `fall` and to more than 15 % of it; or, of four and more, by more than 8 %, "
+        "by "
+        "more than ever before and to more than 60 % of it. A warning, too, where the "
         "training's own loop tells that more was planned: its outermost loop was to go so many times (told "
         "by the program's text, where that is certain), was left after fewer than 80 % of them by an early "
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
@@ -380,7 +382,7 @@ class StoppedTooEarly final : public Rule {
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
                evaluation_.in_a_row() + 1 == evaluation_.count() && evaluation_.last() > 0 &&
-               (is_steep() || is_brief_and_steep()) &&
+               (is_steep() || is_brief_and_steep() || is_speeding_up()) &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
     }
     // With less of the first loss left, many a training of few epochs ends so.
@@ -395,6 +397,15 @@ class StoppedTooEarly final : public Rule {
                evaluation_.count() <= kBriefEvaluations &&
                evaluation_.last() < (1 - fall_ - kBriefFall) * evaluation_.before() &&
                evaluation_.last() > kBriefLeft * loss_.start();
+    }
+    // The last step down is the largest of all, with most of the first loss left.
+    [[nodiscard]] bool is_speeding_up() const {
+        const auto& values = evaluation_.values();
+        if (evaluation_.in_a_row() < kEvaluations || values.size() != evaluation_.count()) return false;
+        const double last = 1 - evaluation_.last() / evaluation_.before();
+        for (std::size_t at = 1; at < values.size(); ++at)
+            if (1 - values[at] / values[at - 1] > last) return false;
+        return last > kStillSpeeding && evaluation_.last() > kLeft * loss_.start();
     }
     void fire_evaluation(FindingSink& sink) const {
         model::Finding finding;
@@ -419,7 +430,8 @@ class StoppedTooEarly final : public Rule {
     }
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
-    static constexpr double kMuchLeft = 0.4;  // of the first loss
+    static constexpr double kMuchLeft = 0.4;        // of the first loss
+    static constexpr double kStillSpeeding = 0.08;  // of the evaluation before the last one
     // Of a training that was over after so few steps and evaluations: by how much more the last one is better
     // than the one before, and what is left of the first loss.
     static constexpr std::uint64_t kBriefSteps = 200, kBriefEvaluations = 5;
