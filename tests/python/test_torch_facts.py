@@ -585,6 +585,38 @@ def test_what_a_model_returns_differs_from_sample_to_sample(tmp_path: Path) -> N
     assert directions[-1] == pytest.approx(float(e.sum().square() / e.square().sum()), rel=1e-4)
 
 
+class ByMethod(nn.Module):
+    """Its method of training calls its parts, and never the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = nn.ModuleList([nn.Linear(12, 8), nn.Sequential(nn.ReLU(), nn.Linear(8, 8))])
+        self.projector = nn.Linear(8, 4)
+
+    def compare(self, x: torch.Tensor, calls: int) -> torch.Tensor:
+        for stage in self.stages:
+            x = stage(x)
+        return sum(self.projector(x).square().mean() for _ in range(calls))
+
+
+@pytest.mark.parametrize(("calls", "places"), [(1, ["projector"]), (2, []), (0, ["stages.1"])])
+def test_what_the_part_returns_that_a_method_calls_last(
+    tmp_path: Path, calls: int, places: list[str]
+) -> None:
+    model = ByMethod()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(4):
+            x, _ = data(step)
+            loss = model.compare(x, calls) if calls else model.stages[1](model.stages[0](x)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    names = td.Run(tmp_path / "run").names()
+    told = [name for name in names if name.startswith("loop/output_deviation/")]
+    assert told == [f"loop/output_deviation/{place}" for place in places]
+
+
 def test_directions_are_as_many_as_rows_spread_in() -> None:
     torch.manual_seed(0)
     even = torch.eye(8).repeat(8, 1) - 0.125

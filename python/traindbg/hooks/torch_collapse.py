@@ -25,7 +25,7 @@ from traindbg.hooks.torch_names import tensors_in
 from traindbg.hooks.torch_patches import is_transforming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch import nn
 
@@ -224,18 +224,32 @@ def directions_of(rows: torch.Tensor) -> torch.Tensor:
     return products.diagonal().sum().square() / products.square().sum().clamp_min(1e-30)
 
 
+def _parts_of(model: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that a method of the model may call; of a list or a dictionary those in it."""
+    for name, part in model.named_children():
+        if isinstance(part, (torch.nn.ModuleList, torch.nn.ModuleDict)):
+            yield from _parts_of(part, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", part
+
+
 class Outputs:
     """Listens in one training step."""
 
-    def __init__(
-        self,
-        models: Iterable[tuple[nn.Module, str]],
-    ) -> None:
-        self.spreads: list[Spread] = []
+    def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
+        models = list(models)
+        self._spreads: list[Spread] = []
         self.target: Number | None = None  # as `deviation` of what a loss compares with
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
         self._keeps_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
+        # Of a model that is never called itself, as by a method of its own, the part that is called
+        # last returns what there is: its place, and that. None: one was called more than once.
+        self._parts = {
+            id(part): place for model, prefix in models for place, part in _parts_of(model, prefix)
+        }
+        self._parts_called: set[int] = set()
+        self._last: tuple[str, list[tuple[str, torch.Tensor]]] | None = None
         self._seen: set[int] = set()
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
         self._given: list[Given] = []  # in the order of their first calls
@@ -248,6 +262,15 @@ class Outputs:
         self._thread = threading.get_ident()
         self._handle = register_module_forward_hook(self._called)
         our_hooks.add(self._handle.id)
+
+    def spreads(self) -> list[Spread]:
+        """Of what models returned, the last parts of those that were not called themselves."""
+        last, self._last = self._last, None
+        if last is not None and not self._seen and not self._spreads:
+            place, returned = last
+            for suffix, tensor in returned:
+                self._take_spread(place, suffix, tensor)
+        return self._spreads
 
     def forget(self) -> None:
         """Drops what models returned, the only tensors of the training's that are kept."""
@@ -266,7 +289,7 @@ class Outputs:
 
         None where models return what tells it: several values a sample.
         """
-        return None if self.spreads else self._branch
+        return None if self.spreads() else self._branch
 
     def given(self) -> list[Given]:
         """What layers with a matrix were given first, in order. Empty: by several models."""
@@ -282,7 +305,7 @@ class Outputs:
 
     def end(self) -> None:
         self.forget()
-        self._branch = None
+        self._branch = self._last = None
         self._given = []
         self.looked_up = {}
         self._handle.remove()
@@ -292,7 +315,7 @@ class Outputs:
         if _is_compiling():  # the rest would be compiled, or end the compiling
             return
         key = id(module)
-        is_one = key in self._roots
+        is_one = key in self._roots or key in self._parts
         if isinstance(module, _DROPOUTS):
             self._is_dropped_from = self._is_dropped_from or not self._calls
         if not is_one and not module.__dict__.get("_parameters"):  # most modules of a model
@@ -302,14 +325,15 @@ class Outputs:
 
     def _look(self, module: nn.Module, args: Any, output: Any) -> None:
         key = id(module)
-        is_taken = (key in self._roots) and key not in self._seen
+        is_taken = key in self._roots and key not in self._seen
+        is_part = key in self._parts and not self._seen
         is_layer = has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
         is_first = self._is_first and any(
             parameter is not None and parameter.dim() > 1
-            for parameter in module.__dict__["_parameters"].values()
+            for parameter in module.__dict__.get("_parameters", {}).values()
         )
-        if not (is_taken or is_layer or is_table or is_first):
+        if not (is_taken or is_part or is_layer or is_table or is_first):
             return
         if not module.training or not torch.is_grad_enabled():
             return
@@ -324,7 +348,10 @@ class Outputs:
             self._given_size = None if found is None else found[1]
         if is_taken:
             self._seen.add(key)
+            self._last = None
             self._take(key, output)
+        elif is_part:
+            self._take_part(key, output)
         if is_layer:
             self._take_call(module, args, output)
         if is_table:
@@ -337,18 +364,30 @@ class Outputs:
                     break
                 self._take_returned(self._roots[key], suffix, tensor)
 
+    def _take_part(self, key: int, output: Any) -> None:
+        is_again = key in self._parts_called  # of a pair, say
+        self._parts_called.add(key)
+        self._last = None
+        if not is_again:
+            with own_operations():
+                returned = [(suffix, tensor.detach()) for suffix, tensor in tensors_in(output, 2)]
+            self._last = self._parts[key], returned[:_MOST_TENSORS]
+
     def _take_returned(self, place: str, suffix: str, tensor: torch.Tensor) -> None:
         if self._keeps_returned and _is_plain(tensor):
             mark = next(_numbers)
             mark_returned(tensor, mark)
             with own_operations():
                 self.returned[mark] = tensor.detach()
+        self._take_spread(place, suffix, tensor)
+
+    def _take_spread(self, place: str, suffix: str, tensor: torch.Tensor) -> None:
         found = _spread(tensor)
         if found is not None:
             deviation, size, directions, turn = found
             units = tensor.numel() // tensor.shape[0]
             spread = Spread(place, suffix, deviation, size, directions, units, turn)
-            self.spreads.append(spread)
+            self._spreads.append(spread)
 
     def _take_call(self, module: nn.Module, args: Any, output: Any) -> None:
         calls = self._calls[id(module)] = self._calls.get(id(module), 0) + 1

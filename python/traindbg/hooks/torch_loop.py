@@ -624,7 +624,7 @@ class LoopObserver:
             for place, first, last, uses in self._times.ends():
                 self._tell_through_time(place, first, last, uses)
         if self._outputs is not None:
-            for spread in self._outputs.spreads:
+            for spread in self._outputs.spreads():
                 tell("output_deviation", spread.deviation, spread.place + spread.suffix)
                 tell("output_size", spread.size, spread.place + spread.suffix)
                 tell("output_directions", spread.directions, spread.place + spread.suffix)
