@@ -38,7 +38,10 @@ const model::RuleInfo kTargetNotNormalized = {
         "where "
         "the loss is not finite or a thousand times its start and the targets are larger than 30; and where "
         "the targets are a table of two to 16 columns of which one reaches 30 times as far as another that "
-        "is no constant (of the first 100 rows): the loss adds them up as they are.",
+        "is no constant (of the first 100 rows): the loss adds them up as they are. Also where a regression "
+        "of "
+        "targets larger than 10 (root mean square) and a cross_entropy are added as they are, the one more "
+        "than 100 times the other for `steps` steps, and the cross-entropy is above 90 % of what it was.",
     .why =
         "The last layer begins near zero and has to carry all of the targets' size: its bias creeps up by "
         "steps "
@@ -79,6 +82,7 @@ class TargetNotNormalized final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
+        look_at_tasks(step, sink);
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) || call.labelled == nullptr) continue;
             ++judged_;
@@ -87,6 +91,7 @@ class TargetNotNormalized final : public Rule {
             loss_ = base::format("loss/{}", call.function);
             const Maker maker = maker_of(step, call);
             if (maker.tensor != nullptr) last_layer_ = maker.tensor->module;
+            if (call.labelled != nullptr) targets_ = *call.labelled;
         }
         if (judged_ == 0 || !is_regression(guessing_.function()) || is_one_of_several(step)) return;
         look_at_columns(step, sink);
@@ -128,6 +133,70 @@ class TargetNotNormalized final : public Rule {
                 info.role == model::Role::kLoss ? function_of_loss(info.name) : std::string_view();
             return !function.empty() && function != guessing_.function();
         });
+    }
+
+    // A classification and a regression, whose losses are added as they are: the one is lost beside the
+    // other.
+    void look_at_tasks(const model::StepView& step, FindingSink& sink) {
+        double root = 0, classes = 0, numbers = 0;
+        int terms = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss) continue;
+            const std::string_view function = function_of_loss(info.name);
+            if (info.name == "loss") root = sample.value;
+            if (function.empty()) continue;
+            ++terms;
+            if (is_regression(function)) {
+                numbers = sample.value;
+                function_of_numbers_ = function;
+            } else if (function == "cross_entropy") {
+                classes = sample.value;
+            }
+        }
+        if (const std::optional<LoopFact> made = loop_fact(step, "target_has_gradient"))
+            is_target_made_ = is_target_made_ || made->value > 0;
+        const bool are_added = terms == 2 && classes > 0 && numbers > kDrowns * classes &&
+                               std::abs(root - classes - numbers) <= 1e-3 * root;
+        if (!are_added) {
+            if (tells_tasks_) sink.clear(kTasks);
+            tells_tasks_ = false;
+            drowned_ = 0;
+            classes_.clear();
+            return;
+        }
+        if (drowned_++ < kFirstLosses) first_classes_ += classes;
+        classes_.add(classes);
+        if (drowned_ < std::max<std::uint64_t>(steps_, 2 * kFirstLosses) || is_target_made_) return;
+        const auto recent = classes_.last(kFirstLosses);
+        const double now = median({recent.begin(), recent.end()}), before = first_classes_ / kFirstLosses;
+        const bool is_large = std::hypot(targets_.mean, targets_.std) > kLargeTargets;
+        const bool shows = is_large && now > kHardlyLearned * before;
+        if (!shows && tells_tasks_) sink.clear(kTasks);
+        tells_tasks_ = shows;
+        if (shows) fire_tasks(now, before, numbers, sink);
+    }
+    void fire_tasks(double now, double before, double numbers, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = kTasks;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = base::format("loss/{}", function_of_numbers_);
+        finding.layer = last_layer_;
+        finding.message = base::format(
+            "The targets of {} have mean {} and standard deviation {}, and its loss, {}, is added to a "
+            "cross-entropy of {} as it is: hardly anything of the gradient is the classification's, whose "
+            "loss "
+            "was {} at the start.",
+            function_of_numbers_, human_number(targets_.mean), human_number(targets_.std),
+            human_number(numbers), human_number(now), human_number(before));
+        finding.fix =
+            "Standardise the targets of the training part, y = (y - y.mean()) / y.std(), and undo it in "
+            "predictions; or weigh the losses so that both are of the same size.";
+        finding.evidence.push_back({"loss of the regression", numbers, "of the classification", now});
+        finding.evidence.push_back({"classification's loss", now, "at the start", before});
+        finding.plots = {{finding.tensor, "value"}, {"loss/cross_entropy", "value"}};
+        sink.fire(std::move(finding));
     }
 
     // Targets of several columns, which one loss adds up as they are.
@@ -275,6 +344,18 @@ class TargetNotNormalized final : public Rule {
     std::vector<float> column_low_, column_high_;  // of the targets
     double column_rows_ = 0;
     bool are_columns_told_ = false;
+
+    static constexpr const char* kTasks = "tasks";
+    static constexpr double kDrowns = 100;         // times the other loss
+    static constexpr double kLargeTargets = 10;    // root of their mean square
+    static constexpr double kHardlyLearned = 0.9;  // of the first losses
+    static constexpr std::uint64_t kFirstLosses = 20;
+    std::string function_of_numbers_;
+    model::Statistics targets_;
+    std::uint64_t drowned_ = 0;  // steps in a row
+    double first_classes_ = 0;   // sum of the first losses of the classification
+    Recent classes_{kFirstLosses};
+    bool is_target_made_ = false, tells_tasks_ = false;
 
     static constexpr std::size_t kMostColumns = 16;  // numbers of different meanings, and no image
     static constexpr double kColumnRows = 100, kColumnRatio = 30;
