@@ -692,6 +692,7 @@ std::vector<const Finding*> explained_by(const Hypothesis& hypothesis, const Sym
 }
 
 constexpr double kMayBeMeant = 0.7;
+constexpr double kPlain = 0.8;  // a net of a few units tells no classes apart, whatever their labels
 
 // The causes that findings name themselves.
 std::vector<Draft> named_causes(const Symptoms& symptoms) {
@@ -711,7 +712,9 @@ std::vector<Draft> named_causes(const Symptoms& symptoms) {
         const bool may_be_meant = found->key == "never_averaged" || found->key == "late";
         draft.cause.name = kind.kind;
         draft.cause.title = kind.title;
-        draft.cause.confidence = may_be_meant ? std::min(kind.confidence, kMayBeMeant) : kind.confidence;
+        draft.cause.confidence = may_be_meant           ? std::min(kind.confidence, kMayBeMeant)
+                                 : found->key == "thin" ? kPlain
+                                                        : kind.confidence;
         draft.cause.explanation = found->message + " " + std::string(kind.refuted);
         draft.cause.fix = found->fix;
         if (kind.in_time) draft.onset = found;

@@ -25,7 +25,11 @@ const model::RuleInfo kLowCapacity = {
     .summary =
         "The last layer is given too few numbers for what it has to tell apart, and the loss stays high.",
     .when =
-        "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
+        "At the end of a run: of three layers and more in front of the last one none has more than three "
+        "units, "
+        "one is given six numbers or more, the loss is above 12 % of what guessing gives, and has fallen by "
+        "less than 15 % over the last third of the run. Or the last layer, which makes what the loss is "
+        "given, has one input, or fewer than a `narrow`th of "
         "its "
         "outputs (of classes that are counted, exactly that, too), of which there are at least eight, and at "
         "most four; or no layer in front of it has more "
@@ -79,6 +83,9 @@ constexpr double kMostInputs = 4;    // more may tell many outputs apart, as vec
 constexpr double kIncomparable = 2;  // times what guessing gives: no layer is so narrow
 constexpr std::int64_t kTiny = 4;    // units, of a net that is no wider anywhere
 constexpr std::int64_t kFarTooNarrow = 8;
+constexpr std::int64_t kThin = 3;  // units, of all layers in front of the last one
+constexpr int kThinLayers = 3;
+constexpr double kThinShare = 0.12;        // of the loss of guessing
 constexpr std::int64_t kRowsOfTable = 20;  // at least
 
 class LowCapacity final : public Rule {
@@ -106,6 +113,7 @@ class LowCapacity final : public Rule {
     void on_end(FindingSink& sink) override {
         far_.end();
         is_at_end_ = true;
+        judge_thin(sink);
         if (2 * far_.guessing().loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
@@ -227,6 +235,28 @@ class LowCapacity final : public Rule {
         fired_simple_ = fired_simple_ || on;
     }
 
+    // Of several layers in front of the last one none has more than a few units.
+    [[nodiscard]] const Layer* thin_layer() const {
+        const Layer* found = nullptr;
+        std::int64_t most_in = 0;
+        int count = 0;
+        for (const Layer& layer : layers_) {
+            if (layer.module == last_) continue;
+            if (layer.width > kThin) return nullptr;
+            ++count;
+            most_in = std::max(most_in, layer.in);
+            if (found == nullptr || layer.place < found->place) found = &layer;
+        }
+        return count >= kThinLayers && most_in >= 2 * kThin ? found : nullptr;
+    }
+    void judge_thin(FindingSink& sink) {
+        const Layer* thin = last_.empty() ? nullptr : thin_layer();
+        const std::optional<double> share = far_.guessing().share();
+        if (thin == nullptr || !share || fired_ || fired_simple_ || far_.guessing().loss().is_game()) return;
+        if (2 * far_.guessing().loss().count() < steps_) return;
+        if (*share > kThinShare && *share < kIncomparable && !is_falling()) fire_thin(*thin, *share, sink);
+    }
+
     void judge(FindingSink& sink) {
         judge_one_factor(sink);
         if (!fired_) judge_simple(sink);
@@ -283,6 +313,27 @@ class LowCapacity final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_thin(const Layer& thin, double share, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "thin";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = base::format("weight/{}.weight", thin.module);
+        finding.layer = thin.module;
+        finding.message = base::format(
+            "No layer in front of {} has more than {} units, from {} on, and after {} steps the loss is "
+            "{:.0f} "
+            "% of "
+            "that of guessing.",
+            last_, kThin, thin.module, far_.guessing().loss().count(), 100 * share);
+        finding.fix = base::format(
+            "Look at what the widths are computed from: a multiplier, a division of whole numbers, one that "
+            "is made twice. Widen {} and the layers behind it.",
+            thin.module);
+        finding.evidence.push_back({"share of the loss of guessing", share, "limit", kThinShare});
+        finding.plots = {{far_.guessing().loss().tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
     void fire_one_factor(double share, FindingSink& sink) const {
         const Layer& first = layers_.front();
         model::Finding finding;
