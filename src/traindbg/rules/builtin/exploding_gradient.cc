@@ -46,7 +46,10 @@ const model::RuleInfo kExplodingGradient = {
         "(warning) the gradient grows so more than a million-fold at all looks, three and more, the first "
         "one "
         "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
-        "all weights, and after 100 steps the training has not come far. In "
+        "all weights, and after 100 steps the training has not come far; or grows so more than 10,000-fold "
+        "at "
+        "all looks, and after 100 steps all of the last norms were above ten times that of all weights and "
+        "30 % of the first loss are left. In "
         "depth: at the first step, before any update, what the last "
         "layers with weights return is more than `growth` times as large as what the first of them returns, "
         "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
@@ -148,7 +151,11 @@ class ExplodingGradient final : public Rule {
   private:
     static constexpr const char* kKey = "gradients";
     static constexpr const char* kTime = "time";
-    static constexpr double kFarInTime = 1e6;  // growth that no training does well by
+    static constexpr double kFarInTime = 1e6;   // growth that no training does well by
+    static constexpr double kLongInTime = 1e4;  // beside gradients that stay large
+    static constexpr double kTimesWeights = 10;
+    static constexpr std::size_t kFewestNorms = 8;
+    static constexpr double kMuchIsLeft = 0.3;  // of the first loss
     static constexpr int kLooksInTime = 3;
     static constexpr std::uint64_t kUntilHeldUp = 100;  // steps
 
@@ -158,14 +165,18 @@ class ExplodingGradient final : public Rule {
             time_place_.clear();
             time_ratio_ = 0;
             is_lost_ = tells_time_ = false;
-            time_looks_ = far_looks_ = 0;
+            time_looks_ = far_looks_ = long_looks_ = 0;
         }
         const std::vector<LoopFact> in_time = loop_facts(step, "gradient_through_time");
         if (!in_time.empty() && (time_looks_ > 0 || step.step() == 0)) {
             ++time_looks_;
-            far_looks_ += std::ranges::any_of(in_time, [](const LoopFact& fact) {
-                return fact.value > kFarInTime || std::isinf(fact.value);
-            });
+            const auto grows_by = [&](double times) {
+                return std::ranges::any_of(in_time, [times](const LoopFact& fact) {
+                    return fact.value > times || std::isinf(fact.value);
+                });
+            };
+            far_looks_ += grows_by(kFarInTime);
+            long_looks_ += grows_by(kLongInTime);
         }
         for (const LoopFact& fact : in_time) {
             const bool is_large = fact.value > growth_ || std::isinf(fact.value);
@@ -189,7 +200,7 @@ class ExplodingGradient final : public Rule {
     void judge_loss_of_time(const model::StepView& step, FindingSink& sink) {
         if (time_place_.empty() || is_lost_) return;
         const bool is_nonsensical = is_nonsense(time_ratio_);
-        if (is_nonsensical || is_held_up()) {
+        if (is_nonsensical || is_held_up() || is_as_large_as_ever()) {
             ++judged_;
             tells_time_ = true;
             fire_time(model::Severity::kWarning,
@@ -207,6 +218,16 @@ class ExplodingGradient final : public Rule {
     [[nodiscard]] bool is_held_up() const {
         return time_looks_ >= kLooksInTime && far_looks_ == time_looks_ && first_norm_ > weight_norm_ &&
                loss_.count() >= kUntilHeldUp && !loss_.has_learned_much();
+    }
+    // Where the loss falls a good part of the way, too: by far larger than all weights, step after step, and
+    // of the first uses alone.
+    [[nodiscard]] bool is_as_large_as_ever() const {
+        if (time_looks_ < kLooksInTime || long_looks_ != time_looks_ || loss_.count() < kUntilHeldUp ||
+            loss_.level() < kMuchIsLeft * loss_.start())
+            return false;
+        const auto norms = norms_.values();
+        return norms.size() >= kFewestNorms && !(first_norm_ <= weight_norm_) && weight_norm_ > 0 &&
+               std::ranges::all_of(norms, [&](double norm) { return norm > kTimesWeights * weight_norm_; });
     }
     void fire_time(model::Severity severity, const std::string& what, FindingSink& sink) const {
         model::Finding finding;
@@ -494,7 +515,7 @@ class ExplodingGradient final : public Rule {
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;
     bool tells_time_ = false;
-    int time_looks_ = 0, far_looks_ = 0;  // from the first step on
+    int time_looks_ = 0, far_looks_ = 0, long_looks_ = 0;  // from the first step on
     model::StepIndex time_step_ = 0;
     bool is_lost_ = false;
     static constexpr model::StepIndex kSoon = 10;
