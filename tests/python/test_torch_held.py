@@ -125,6 +125,31 @@ def test_losses_of_evaluations_with_graphs(run_dir, in_training_mode):
     assert held == last(run_dir, "loop/graphs_marked/without_backward") >= 1
 
 
+@pytest.mark.parametrize("keeps_graphs", [False, True])
+def test_an_average_of_errors_that_no_loss_function_gives(run_dir, keeps_graphs):
+    """Looked at after every step, by the model as it trains."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    smooth = torch.zeros(())
+    x_val = torch.randn(8, 4)
+    rules = ["memory_leak", "dead_relu"]  # the second one has passes looked at
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for _ in range(STEPS):
+            loss = F.mse_loss(model(torch.randn(8, 4)), torch.zeros(8, 1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.set_grad_enabled(keeps_graphs):
+                error = (model(x_val) - 1).abs().mean()
+            smooth = 0.98 * smooth + 0.02 * error
+    if keeps_graphs:
+        held = last(run_dir, "loop/graphs_held/without_backward")
+        assert held == last(run_dir, "loop/graphs_marked/without_backward") >= 3
+    else:
+        assert "loop/graphs_marked/without_backward" not in td.Run(run_dir).names()
+
+
 def test_evaluations_without_graphs_are_not_counted(run_dir):
     train(run_dir)
     assert "loop/graphs_marked/without_backward" not in td.Run(run_dir).names()

@@ -251,6 +251,11 @@ class Facts:
             self._rows.given(tensor, is_evaluation, self._hot.steps)
             guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
 
+    def model_returned(self, output: Any) -> None:
+        """In training."""
+        if self._hot.due & _LOOP:  # else no backward pass is heard of
+            guarded("graphs", self._held.returned, self._hot.steps, output)
+
     def companion_called(self, model: torch.nn.Module) -> None:
         """In an evaluation."""
         if self.are_followed:

@@ -180,6 +180,7 @@ class ForwardSink:
             return
         if self.now == _TRAIN:
             self._facts.loader_labels.trains(given, output)
+            self._facts.model_returned(output)
         else:
             self._facts.loader_labels.evaluates(given, output)
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from traindbg.hooks.torch_names import tensors_in
+
 _KEY = "traindbg_held"
 _MOST_MARKS = 256
 _MOST_NODES = 1024
@@ -53,6 +55,12 @@ class GraphsHeld:
     def loss_computed(self, step: int, loss: Any) -> None:
         """At a step that is due; nothing where it has no graph."""
         self._mark(step, loss)
+
+    def returned(self, step: int, output: Any) -> None:
+        """By a model in training, at a step that is due: what is kept may be no loss at all."""
+        first = next(iter(tensors_in(output, 2)), None)
+        if first is not None:
+            self._mark(step, first[1])
 
     def backward_begins(self, step: int, root: Any) -> None:
         """Of `root`, a loss of the training."""
