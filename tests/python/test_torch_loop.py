@@ -319,6 +319,20 @@ class Wide(nn.Module):
         return self.first(x) + beside
 
 
+class System(nn.Module):
+    """A linear one, step after step: the next state of the last one and an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state, self.given, self.seen = nn.Linear(4, 4), nn.Linear(3, 4), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        state = torch.zeros(len(x), 4)
+        for given in x.unflatten(1, (4, 3)).unbind(1):
+            state = state + self.state(state) + self.given(given)
+        return self.seen(state)
+
+
 class Separable(nn.Module):
     """A depthwise convolution and a pointwise one after it, as usual."""
 
@@ -396,6 +410,7 @@ def nonlinearity(watch, kind: str):
         "stream": lambda: Stream(nn.SiLU),
         "wide": lambda: Wide(has_low_rank=False),
         "low_rank": lambda: Wide(has_low_rank=True),
+        "system": System,
     }
     model = models[kind]()
     watch(model)
@@ -593,7 +608,7 @@ CASES = {
         ),
         (
             *("slope", "relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
-            *("transformer", "separable", "stream", "wide", "low_rank"),
+            *("transformer", "separable", "stream", "wide", "low_rank", "system"),
         ),
     ),
     "eval_mode_while_training": (

@@ -149,7 +149,13 @@ def test_images_that_go_with_others_by_intention() -> None:
     y = torch.rand(8, 6, 5)
     squared = OF_IMAGES["squared"]
     assert pairs_in(squared(images()[:, 0].unsqueeze(1), y)).result == ()  # all pairs
-    assert pairs_in(squared(images(), torch.rand(8, 8, 6, 5))).result == ()  # channels
+    of_annotators = squared(images(), torch.rand(8, 8, 6, 5))  # as many as samples
+    assert pairs_in(of_annotators).result == ()
+    assert compared_shapes(of_annotators) is None
+    masks = torch.zeros(8, 8, 40, 40)
+    masks[:, :, 20:, 20:] = torch.rand(8, 8, 20, 20)  # in the middle of pictures that are empty
+    wide = nn.Conv2d(1, 1, 3, padding=1)(torch.randn(8, 1, 40, 40))
+    assert pairs_in(squared(wide, masks)).result == ()
     assert pairs_in(squared(nn.Parameter(torch.rand(8, 1, 6, 5)), y)).result == ()
     templates = torch.rand(8, 6, 5)
     assert (

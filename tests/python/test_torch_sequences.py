@@ -283,6 +283,40 @@ class Chomped(nn.Module):
         return out[:, :, self.front : end][:, 0]
 
 
+class TwoChannels(nn.Module):
+    """What is known of the future in one channel may be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.load, self.weather = nn.Conv1d(1, 1, 3), nn.Conv1d(1, 1, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.load(F.pad(x[:, :1], (2, 0))) + self.weather(x[:, 1:]))[:, 0]
+
+
+@pytest.mark.parametrize("kind", ["weather", "a ring", "an inflow of nothing"])
+def test_channels_whose_later_positions_may_be_seen(run_dir, kind):
+    torch.manual_seed(1)
+    model = TwoChannels() if kind == "weather" else Chomped(4, "all")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            waves = torch.randn(6, 2, 25).cumsum(2)
+            x = waves[:, :, :-1]
+            if kind == "weather":
+                y = waves[:, 0, 1:]
+            else:
+                y = x[:, 0].roll(-1, 1)
+                if kind != "a ring":
+                    y[:, -1] = 0
+            loss = F.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    names = [name for name in td.Run(run_dir).names() if name.startswith("loop/later_seen")]
+    assert names in ([], ["loop/later_seen"])
+
+
 @pytest.mark.parametrize("form", ["dots", "from behind", "all"])
 @pytest.mark.parametrize(("front", "leaks"), [(0, False), (1, True), (2, True), (4, True)])
 def test_what_is_cut_off_a_convolution(run_dir, front, leaks, form):
@@ -457,6 +491,46 @@ def test_a_mask_along_the_queries(run_dir, form):
     values, place = fact(run, "padding_hidden_as_queries")
     assert values == {float(is_wrong)}
     assert place == ("part" if "heads" in form else "model")
+
+
+def without_a_mask(model, h, ids):
+    """Queries that are padding are 0 here, so that all keys are alike to them."""
+    h = h * (ids != 0)[..., None]
+    return (h @ h.transpose(1, 2)).softmax(-1) @ h
+
+
+def test_queries_that_see_all_alike_are_not_masked(run_dir):
+    run, _, _ = train(run_dir, model_of(without_a_mask, None), pad=True)
+    assert fact(run, "padding_hidden_as_queries") == ({0.0}, "model")
+
+
+class Asking(nn.Module):
+    """Questions look at documents of another padding; what padding asks is hidden, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(WORDS, WIDTH), nn.Linear(WIDTH, 2)
+
+    def forward(self, question: torch.Tensor, document: torch.Tensor) -> torch.Tensor:
+        q, d = self.embed(question), self.embed(document)
+        mask = (question != 0)[:, :, None] & (document != 0)[:, None, :]
+        scores = (q @ d.transpose(1, 2)).masked_fill(~mask, -1e4)
+        return self.head((scores.softmax(-1) @ d)[:, 0])
+
+
+def test_keys_of_another_input_have_a_padding_of_their_own(run_dir):
+    torch.manual_seed(3)
+    model = Asking()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for step in range(4):
+            question, document = padded(words(step))[:, :-1], words(step + 9)[:, :-1].clone()
+            document[0, -2:] = 0
+            loss = F.cross_entropy(model(question, document), torch.arange(6) % 2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert not any("hidden_as_queries" in name for name in td.Run(run_dir).names())
 
 
 class Masked(nn.Module):

@@ -6,13 +6,14 @@ names, their edges and the shapes of what they computed. No node is kept.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from traindbg.hooks.torch_hazards import hazards_in
 from traindbg.hooks.torch_latents import Latent, latents_in
-from traindbg.hooks.torch_nodes import SAME_ELEMENTS, is_leaf, next_nodes
+from traindbg.hooks.torch_nodes import SAME_ELEMENTS, SAME_VALUE, is_leaf, next_nodes
 from traindbg.hooks.torch_sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
@@ -147,28 +148,68 @@ def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
     return kind not in _RECURRENT and not kind.endswith("Cell")  # which goes into gates
 
 
-def _is_linear(layers: dict[Any, _Affine], owners: dict[int, Owner]) -> bool:
-    """Whether all layers are given layers and sums of the data, and nothing else.
-
-    And at least one of them is given another one, as in residual blocks.
-    """
-    waiting = [(layer.input, layer) for layer in layers.values()]
+def _is_linear(layers: dict[Any, _Affine]) -> bool:
+    """Whether all layers are given layers and sums of the data, and nothing else."""
+    waiting = [layer.input for layer in layers.values()]
     seen = set()
-    is_deep = False
     while waiting:
-        node, layer = waiting.pop()
-        if node is None or is_leaf(node) or node in seen:
-            continue
-        if node in layers:
-            is_deep = is_deep or _follows(layers[node], layer, owners)
+        node = waiting.pop()
+        if node is None or is_leaf(node) or node in layers or node in seen:
             continue
         seen.add(node)
         name = node.name()
         is_same = name in SAME_ELEMENTS or _is_of_slope_one(node, name)
         if not is_same and name != "AddBackward0":
             return False
-        waiting.extend((other, layer) for other in next_nodes(node))
-    return is_deep
+        waiting.extend(next_nodes(node))
+    return True
+
+
+def _is_stream(layers: dict[Any, _Affine], nodes: Iterable[Any], owners: dict[int, Owner]) -> bool:
+    """Whether some layer's output is added to its input, which comes from layers, too.
+
+    And none is used twice, as a step through time is.
+    """
+    if len({id(layer.weight) for layer in layers.values()}) < len(layers):
+        return False
+    for node in nodes:
+        edges = next_nodes(node) if node.name() == "AddBackward0" else []
+        for one, other in itertools.permutations(edges, 2):
+            layer = layers.get(_passed_on(one))
+            if layer is None or layer.input is None or not _is_given(layer, other):
+                continue
+            if any(_follows(first, layer, owners) for first in _layers_of(other, layers)):
+                return True
+    return False
+
+
+def _passed_on(node: Any) -> Any:
+    """What a node passes on as it is."""
+    for _ in range(_MOST_BACK):
+        after = next_nodes(node) if node.name() in SAME_VALUE else []
+        if len(after) != 1:
+            break
+        node = after[0]
+    return node
+
+
+def _is_given(layer: _Affine, node: Any) -> bool:
+    """Whether it is what the layer is given, as it is."""
+    return _passed_on(layer.input) is _passed_on(node)
+
+
+def _layers_of(node: Any, layers: dict[Any, _Affine]) -> list[_Affine]:
+    """Of a sum: those that are added."""
+    found, waiting = [], [node]
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            break
+        here = _passed_on(waiting.pop())
+        if here in layers:
+            found.append(layers[here])
+        elif here.name() == "AddBackward0":
+            waiting.extend(next_nodes(here))
+    return found
 
 
 def look_at_graph(
@@ -216,7 +257,8 @@ def look_at_graph(
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
     if begins and not is_linear:  # with branches, as of residual blocks
-        is_linear = _is_linear(layers, owners)
+        has_depth = follows > 0 or _is_stream(layers, consumers, owners)
+        is_linear = has_depth and _is_linear(layers)
     twice = given_to_first_softmax(consumers)
     squashed = sigmoid_twice(consumers)
     return Graph(

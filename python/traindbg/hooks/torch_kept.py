@@ -12,14 +12,14 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import torch
+
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    import torch
 
     from traindbg.hooks.torch_parameters import Parameters
 
@@ -34,6 +34,8 @@ def _is_any(gradient: torch.Tensor | None) -> bool:
     """Whether there is a gradient, which is not 0 as far as it can be read without waiting."""
     if gradient is None or not may_read(gradient) or capturing_graph(gradient):
         return gradient is not None
+    if gradient.layout is not torch.strided:
+        return True
     with own_operations():
         return bool(local_part(gradient).any())
 

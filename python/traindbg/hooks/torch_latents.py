@@ -25,6 +25,8 @@ _Users: TypeAlias = "dict[_Edge, list[Any]]"
 
 _MOST_BACK = 8  # nodes between a product with noise and what the deviation is made by
 _MOST_LATENTS = 4
+_MOST_SQUARES = 3
+_MOST_ROWS = 64
 _MOST_CONSTANTS = 2  # between a mean and its square
 _SUMMED = frozenset({"AddBackward0", "ExpandBackward0"})  # with a small constant
 
@@ -37,7 +39,14 @@ class Latent(NamedTuple):
 
     place: str
     drawn: tuple[int, ...]  # to the sum of mean and noise
-    penalty: tuple[int, ...]  # to the square of the mean, or of its difference from a constant
+    squares: tuple[tuple[int, ...], ...]  # to those of the mean, or of a difference from it
+
+
+class _Squared(NamedTuple):
+    """What a square is of."""
+
+    values: torch.Tensor
+    unit: torch.Tensor | None  # by which it was divided before
 
 
 class Informed(NamedTuple):
@@ -46,7 +55,8 @@ class Informed(NamedTuple):
     place: str  # the layer of their means
     nats: torch.Tensor
     variables: int
-    deviation: torch.Tensor  # of the noise, the root of the mean square over variables and samples
+    # Of the noise, the root of the mean square over variables and samples, beside a prior's own.
+    deviation: torch.Tensor
 
 
 def latents_in(
@@ -63,12 +73,12 @@ def latents_in(
             if len(found) >= _MOST_LATENTS:
                 return found
             users = users or _users_in(nodes)
-            square = _square_of(mean, users)  # None: the noise of a policy, say
+            squares = _squares_of(mean, users)  # of the mean of a policy there is none, say
             place = layer_behind(mean[0])
             is_known = any(place == other.place for other in found)
-            if square is not None and place and not is_known and layer_behind(made_by):
-                way = _way(start, node, users)
-                found.append(Latent(place, way, _way(start, square, users)))
+            if squares and place and not is_known and layer_behind(made_by):
+                ways = tuple(_way(start, square, users) for square in squares)
+                found.append(Latent(place, _way(start, node, users), ways))
     return found
 
 
@@ -76,32 +86,46 @@ def informed_by(root: torch.Tensor, latents: Iterable[Latent]) -> Iterator[Infor
     """What they tell in the graph of `root`, where it has the same form.
 
     Of a mean that varies by V from sample to sample, with noise of the variance S around it, that
-    is at most log(1 + V / S) / 2, as in any channel with normally distributed noise. Of tensors on
-    a device the numbers stay there.
+    is at most log(1 + V / S) / 2, as in any channel with normally distributed noise. What is
+    subtracted from a mean may be data: of several squares the one counts by which it varies most.
+    Of tensors on a device the numbers stay there.
     """
     for latent in latents:
-        drawn, square = _follow(root.grad_fn, latent.drawn), _follow(root.grad_fn, latent.penalty)
-        if drawn is None or square is None:
-            continue
-        for mean, made_by in _drawn_at(drawn):
+        drawn = _follow(root.grad_fn, latent.drawn)
+        squares = [_follow(root.grad_fn, way) for way in latent.squares]
+        for mean, made_by in () if drawn is None else _drawn_at(drawn):
             with own_operations():
-                means, deviations = _squared(square, mean), _deviations(made_by)
-                told = _told(latent.place, means, deviations)
+                deviations = _deviations(made_by)
+                known = [_squared(square, mean) for square in squares if square is not None]
+                told = _told(latent.place, [x for x in known if x is not None], deviations)
             if told is not None:
                 yield told
                 break
 
 
-def _told(
-    place: str, means: torch.Tensor | None, deviations: torch.Tensor | None
-) -> Informed | None:
-    means = None if means is None else rows_of(means)
-    deviations = None if deviations is None else rows_of(deviations)
-    if means is None or deviations is None or means.shape != deviations.shape:
+def _told(place: str, squared: list[_Squared], deviations: torch.Tensor | None) -> Informed | None:
+    rows = None if deviations is None else rows_of(_spaced(deviations))
+    if rows is None:
         return None
-    noise = deviations.square().mean(0)
-    told = (means.var(0, unbiased=False) / noise.clamp_min(1e-12)).log1p().sum() / 2
-    return Informed(place, told, means.shape[1], noise.mean().sqrt())
+    noise = rows.square().mean(0)
+    told: list[torch.Tensor] = []
+    for values, _ in squared:
+        means = rows_of(_spaced(values))
+        if means is not None and means.shape == rows.shape:
+            told.append((means.var(0, unbiased=False) / noise.clamp_min(1e-12)).log1p().sum() / 2)
+    if not told:
+        return None
+    # A prior's own deviation is 1 for it.
+    unit = next((unit for _, unit in squared if unit is not None), None)
+    size = noise.mean().sqrt()
+    if unit is not None:
+        size = size / unit.detach().to(size.dtype).square().mean().sqrt().clamp_min(1e-12)
+    return Informed(place, torch.stack(told).amax(), rows.shape[1], size)
+
+
+def _spaced(batch: torch.Tensor) -> torch.Tensor:
+    """Rows from all over it: side by side may lie many draws of one sample."""
+    return batch[:: max(1, len(batch) // _MOST_ROWS)] if batch.dim() > 0 else batch
 
 
 def _edges(node: Any) -> list[_Edge]:
@@ -171,31 +195,29 @@ def _is_by_constant(node: Any) -> bool:
     return node.name() in {"DivBackward0", "SubBackward0"} and len(next_nodes(node)) == 1
 
 
-def _square_of(mean: _Edge, users: _Users) -> Any:
-    """The square of a mean, or of its difference from a constant in units of another."""
-    edge = mean
+def _squares_of(mean: _Edge, users: _Users) -> list[Any]:
+    """Of a mean, or of its difference from something, in units of something else."""
+    found: list[Any] = []
+    edges = [mean]
     for _ in range(_MOST_CONSTANTS + 1):
-        known = users.get(edge, [])
-        square = next(filter(_is_square, known), None)
-        if square is not None:
-            return square
-        after = next(filter(_is_by_constant, known), None)
-        if after is None:
-            return None
-        edge = after, 0
-    return None
+        known = [user for edge in edges for user in users.get(edge, [])]
+        found += filter(_is_square, known)
+        edges = [(user, 0) for user in known if _is_by_constant(user)][:_MOST_SQUARES]
+    return found[:_MOST_SQUARES]
 
 
-def _squared(square: Any, mean: _Edge) -> torch.Tensor | None:
-    """The mean, as far as it varies: from its square, which keeps what it is of.
+def _squared(square: Any, mean: _Edge) -> _Squared | None:
+    """The mean, but for what is subtracted from it, from its square, which keeps what it is of.
 
-    None: the square is of something else now, or keeps nothing that can be read.
+    And by what it was divided. None: the square is of something else now, or it cannot be read.
     """
-    values = saved_by(square, "self")
+    values, unit = saved_by(square, "self"), None
     edges = _edges(square)
     for _ in range(_MOST_CONSTANTS + 1):
-        if values is None or not edges or edges[0] == mean:
-            return values if edges else None
+        if values is None or not edges:
+            return None
+        if edges[0] == mean:
+            return _Squared(values, unit)
         node = edges[0][0]
         if not _is_by_constant(node):
             return None

@@ -116,8 +116,11 @@ def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
     prediction = None if found is None else shape_at(*found.prediction)
     if found is None or prediction is None:
         return None
+    # Which values of the target each row goes with, only pairs can tell.
     if len(found.shape) > max(2, len(prediction)):
-        return None  # which values of the target each row goes with, only pairs can tell
+        return None
+    if len(found.shape) > 2 and found.shape[0] == found.shape[1] and prediction != found.shape:
+        return None
     return prediction, found.shape
 
 

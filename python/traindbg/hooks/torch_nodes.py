@@ -50,12 +50,16 @@ def edges_of(node: Any) -> list[Any]:
 def saved_by(node: Any, name: str) -> torch.Tensor | None:
     """What the node keeps under this name.
 
-    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once.
+    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once;
+    where a backward pass has freed it; or where it was changed since.
     """
     raw = getattr(node, f"_raw_saved_{name}", None)
     if raw is None or getattr(raw, "unpack_hook", raw) is not None:
         return None
-    found: torch.Tensor | None = getattr(node, f"_saved_{name}")
+    try:
+        found: torch.Tensor | None = getattr(node, f"_saved_{name}")
+    except RuntimeError:
+        return None
     return found
 
 

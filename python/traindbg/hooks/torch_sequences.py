@@ -153,7 +153,7 @@ class _Mask(NamedTuple):
 
     place: str
     shown: torch.Tensor  # [rows, queries, keys]
-    alike: torch.Tensor  # [rows, queries]: those to which all keys are alike, or hidden
+    blind: torch.Tensor  # [rows, queries]: those from which all keys are hidden
 
 
 class _Input(NamedTuple):
@@ -330,21 +330,15 @@ def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
     return shown
 
 
-def _alike_to(weights: torch.Tensor) -> torch.Tensor:
-    """[rows, queries] of [..., queries, keys], all heads: those to which all keys are alike.
+def _blind_by(scores: torch.Tensor) -> torch.Tensor:
+    """[rows, queries] of [..., queries, keys], all heads: those all of whose scores are to hide.
 
-    A number that hides, added to all scores of a query, or put in their place, hides none of them.
+    After a softmax that hides none of them: it only compares them with each other.
     """
-    rows = _rows_of(weights)
-    if weights.dim() == 3 and weights.shape[2] == 1:
-        weights = weights.squeeze(2)
-    if weights.dim() == 2:
-        weights = weights.unsqueeze(1)
-    least, most = weights[:rows].aminmax(dim=-1)
-    alike = (most - least) <= 1e-6 * most
-    while alike.dim() > 2:
-        alike = alike.all(1)
-    return alike
+    blind = scores[: _rows_of(scores)].amax(-1) <= _HIDDEN
+    while blind.dim() > 2:
+        blind = blind.all(1)
+    return blind
 
 
 def _left_by(
@@ -529,18 +523,18 @@ def _lengths_said(mask: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 def _hides_queries(mask: _Mask, padding: torch.Tensor) -> float | None:
-    """1: to padding all is alike, to nothing else, and it is seen: a mask along the wrong axis.
+    """1: padding sees nothing, all else does, padding too: a mask along the wrong axis.
 
     None: nothing to tell it by.
     """
     rows = min(len(mask.shown), len(padding))
-    shown, alike, padding = mask.shown[:rows], mask.alike[:rows], padding[:rows]
+    shown, blind, padding = mask.shown[:rows], mask.blind[:rows], padding[:rows]
     has_both = padding.any(1) & ~padding.all(1)
     if not bool(has_both.any()) or shown.shape[1] != shown.shape[2]:
         return None
-    shown, alike, padding = shown[has_both], alike[has_both], padding[has_both]
+    shown, blind, padding = shown[has_both], blind[has_both], padding[has_both]
     seen = (shown & ~padding[:, :, None]).any(1)
-    return float(torch.equal(alike, padding) and bool((seen | ~padding).all()))
+    return float(torch.equal(blind, padding) and bool((seen | ~padding).all()))
 
 
 def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
@@ -608,8 +602,12 @@ def _next_values(given: _Input, target: torch.Tensor, count: int) -> Next | None
         pairs += [(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
     last = x.shape[-1]
     if x.dim() == 3 and count in (rows * last, rows * (last - 1)):  # of its channels
-        y = target[:, : last - 1]
-        pairs += [(y, x[:, value, 1:], last, 2) for value in range(min(length, 16))]
+        y, behind = target[:, : last - 1], target[:, last - 1 :]
+        for value in range(min(length, 16)):
+            # What follows the last one is new, but of places on a ring, or where nothing does.
+            is_new = ((behind != x[:, value, :1]) & (behind != 0)).all()
+            if behind.numel() == 0 or bool(is_new):
+                pairs.append((y, x[:, value, 1:], last, 2))
     if x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
         # Of the later part only, where the model has seen enough to go on.
         wanted = count // rows
@@ -656,7 +654,7 @@ class _Seen:
             found += [given.values for given in self._inputs]
         for call in self._calls if self._targets else ():
             found += [call.sees_later, *(call.sight or ())]
-        found += [tensor for mask in self._masks for tensor in (mask.shown, mask.alike)]
+        found += [tensor for mask in self._masks for tensor in (mask.shown, mask.blind)]
         found += [flag for _, flags in self._added for flag in flags]
         found += [flag for _, flag in self._repeated]
         found += [target.values for target in self._targets]
@@ -678,7 +676,7 @@ class _Seen:
                 )
                 for call in self._calls
             ],
-            [_Mask(mask.place, of(mask.shown), of(mask.alike)) for mask in self._masks],
+            [_Mask(mask.place, of(mask.shown), of(mask.blind)) for mask in self._masks],
             [(place, [of(flag) for flag in flags]) for place, flags in self._added],
             [(place, of(flag)) for place, flag in self._repeated],
             [target._replace(values=of(target.values)) for target in self._targets],
@@ -704,7 +702,7 @@ class _Seen:
         given = self._inputs[target.given]
         others = [x for x in self._inputs[: target.inputs] if x is not given]
         return any(
-            length in (*other.values.shape[:2], other.rows)
+            length in (*other.values.shape, other.rows)
             and other.values.dim() in (given.values.dim(), 3)
             for other in others
         )
@@ -738,6 +736,8 @@ class _Seen:
         As a mask of shape (batch, 1, length, 1) does, where (batch, 1, 1, length) is meant.
         """
         asked: tuple[bool, str] | None = None
+        if sum(given.values.dtype != torch.bool for given in self._inputs) > 1:
+            return None  # keys may be those of another one
         for mask in self._masks:
             keys = mask.shown.shape[2]
             for given in self._inputs:
@@ -828,8 +828,12 @@ class _Seen:
                 sees_later, sees_earlier = _sees_which(call.sight, known)
             if sees_later:
                 later.append((call.place, sees_earlier))
-        if self._has_twin(found[0], length) and len(later) < len(calls):
-            later = []  # they may be those of the other input, of which all may be seen
+        # Of several inputs, or channels, one may be what is known of the future: a forecast, say.
+        has_others = self._has_twin(found[0], length) or found[1].along == 2
+        if has_others and len(later) < len(calls):
+            later = []
+        if found[1].along == 2 and len(self._inputs) > 1:
+            later = []
         if calls:
             yield "later_seen", len(later), later[0][0] if later else ""
             only = [place for place, sees_earlier in later if not sees_earlier]
@@ -980,9 +984,11 @@ class SequenceObserver:
         calls, masks = len(self._calls), len(self._masks)
         scores = args[0] if args else kwargs.get("input")
         is_added = False if is_turned else self._is_given_sum(scores)
-        shown = _of_softmax(weights)
-        alike = None if shown is None else _alike_to(weights)
-        self._attention_called(place, shown, [is_added], alike)
+        shown, blind = _of_softmax(weights), None
+        if shown is not None and _is_plain(scores) and scores.dim() > 2 and not is_average:
+            hidden = scores.detach()
+            blind = _blind_by(hidden.transpose(-1, -2) if is_turned else hidden)
+        self._attention_called(place, shown, [is_added], blind)
         self._weights[id(result)] = _Weights(
             weakref.ref(result),
             calls if len(self._calls) > calls else None,
@@ -1021,8 +1027,8 @@ class SequenceObserver:
         if known.mask is not None:
             mask = self._masks[known.mask]
             shown = mask.shown & shown
-            alike = mask.alike | ~shown.any(2)
-            self._masks[known.mask] = _Mask(mask.place, shown, alike)
+            blind = mask.blind | ~shown.any(2)
+            self._masks[known.mask] = _Mask(mask.place, shown, blind)
 
     def _recurrent_called(self, place: str, args: Any) -> None:
         if len(args) < 9:
@@ -1096,7 +1102,9 @@ class SequenceObserver:
         if known is None or id(known.result()) != id(given):
             return
         index = args[1] if isinstance(args[1], tuple) else (args[1],)
-        if len(index) < 2 or not all(each is ... or isinstance(each, slice) for each in index):
+        if not all(each is ... or isinstance(each, slice) for each in index):
+            return
+        if len(index) < 2 or index[-1] is ...:
             return
         is_last = len(index) == given.dim() or (index[0] is ... and len(index) == 2)
         if not is_last or any(each not in (..., slice(None)) for each in index[:-1]):
@@ -1140,7 +1148,7 @@ class SequenceObserver:
         place: str,
         shown: torch.Tensor | None,
         are_added: list[Flag],
-        alike: torch.Tensor | None = None,
+        blind: torch.Tensor | None = None,
     ) -> None:
         perhaps = [is_added for is_added in are_added if is_added is not False]
         if perhaps:
@@ -1151,7 +1159,7 @@ class SequenceObserver:
             self._calls.append(_Call(place, shown.shape[1], sight=_sight_of(shown)))
         if self._cells + shown.numel() <= _MOST_KEPT:
             self._cells += shown.numel()
-            self._masks.append(_Mask(place, shown, ~shown.any(2) if alike is None else alike))
+            self._masks.append(_Mask(place, shown, ~shown.any(2) if blind is None else blind))
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, in training."""

@@ -20,8 +20,9 @@ const model::RuleInfo kStepWithoutGradient = {
         "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters "
         "has a gradient, or all of them are zero, and either no `backward()` ran since its last step, or "
         "one did and what it left was cleared before the step. Of several optimizers of PyTorch: gradients "
-        "of one were there when the first of them stepped after a pass, and none is when it steps itself. No "
-        "threshold.",
+        "of one were there when the first of them stepped after a pass, and none is when it steps itself, or "
+        "all "
+        "of them are zero; a note (info) until that has lasted for 50 steps. No threshold.",
     .why =
         "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and "
         "coasts. Nothing is learned, and nothing fails: the loop looks busy.",
@@ -106,6 +107,7 @@ class StepWithoutGradient final : public Rule {
     static constexpr const char* kKey = "loop";
     static constexpr const char* kLateKey = "late";
     static constexpr std::uint64_t kLooksBefore = 5;
+    static constexpr model::StepIndex kWarmUp = 50;
 
     // One of several optimizers, which is told apart by a parameter of its own.
     void look_at_another(const model::StepView& step, const LoopFact& cleared, FindingSink& sink) {
@@ -114,7 +116,10 @@ class StepWithoutGradient final : public Rule {
         if (!shows && seen.is_enough()) sink.clear(cleared.place);
         seen.add(step, shows);
         if (!seen.is_enough() || seen_.count() > 0) return;  // that of the one that drives says it
-        model::Finding finding = loop_finding(cleared.place, model::Severity::kError, seen, cleared);
+        // A part that is to wait for the first steps is kept back so, too.
+        const bool lasts = step.step() >= seen.first() + kWarmUp;
+        model::Finding finding = loop_finding(
+            cleared.place, lasts ? model::Severity::kError : model::Severity::kInfo, seen, cleared);
         finding.message = base::format(
             "The optimizer of {} steps without gradients at all of the {} steps looked at since step {}: "
             "backward() gave its parameters a gradient, and it was cleared before the step, as by a "

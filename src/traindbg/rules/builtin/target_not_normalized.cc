@@ -162,6 +162,7 @@ class TargetNotNormalized final : public Rule {
             if (tells_tasks_) sink.clear(kTasks);
             tells_tasks_ = false;
             drowned_ = 0;
+            first_classes_ = 0;
             classes_.clear();
             return;
         }
