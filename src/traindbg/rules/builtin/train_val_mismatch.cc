@@ -56,9 +56,8 @@ const model::RuleInfo kTrainValMismatch = {
         "Also a warning if the training's first five batches were like the first "
         "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
         "the last "
-        "five, of fifteen and more, differs from those by as much, and by six times what makes up the "
-        "typical "
-        "change from one to the next: its inputs have drifted away; not of "
+        "five, of fifteen and more, differs from those by as much, and by six times the deviation "
+        "that their changes from one to the next tell: its inputs have drifted away; not of "
         "inputs "
         "that others compute which are trained. "
         "destructive_augmentation (warning): the training's inputs are other ones "
@@ -474,14 +473,17 @@ class TrainValMismatch final : public Rule {
         return std::sqrt(squares / static_cast<double>(values.size() - 1));
     }
 
-    // The standard deviation of values that were independent of each other, by their typical change from one
-    // to the next: the batches of a step may be of one task, and those of the next of another.
+    // The standard deviation of values that were independent of each other, by how they change where they do:
+    // the batches of some steps may be of one task, and those that follow of another.
     static double jumps(const Recent& recent) {
         const std::span<const double> values = recent.values();
-        std::vector<double> changes;
-        for (std::size_t at = 1; at < values.size(); ++at)
-            changes.push_back(std::abs(values[at] - values[at - 1]));
-        return changes.empty() ? 0 : 1.48 / std::sqrt(2.0) * median(std::move(changes));
+        double squares = 0, changes = 0;
+        for (std::size_t at = 1; at < values.size(); ++at) {
+            const double change = values[at] - values[at - 1];
+            squares += change * change;
+            changes += change != 0 ? 1 : 0;
+        }
+        return changes > 0 ? std::sqrt(squares / changes / 2) : 0;
     }
 
     static double middle(const Recent& values) {
