@@ -56,6 +56,7 @@ class StepWithoutGradient final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         for (const LoopFact& cleared : loop_facts(step, "gradients_cleared"))
             look_at_another(step, cleared, sink);
+        if (!others_.empty()) judge_others(step, sink);
         const std::optional<LoopFact> there = loop_fact(step, "gradients_at_step");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
@@ -109,13 +110,34 @@ class StepWithoutGradient final : public Rule {
     static constexpr std::uint64_t kLooksBefore = 5;
     static constexpr model::StepIndex kWarmUp = 50;
 
+    struct Other {
+        explicit Other(double looks) : seen(looks) {}
+        InARow seen;
+        bool is_lasting = false;  // that is said
+    };
     // One of several optimizers, which is told apart by a parameter of its own.
     void look_at_another(const model::StepView& step, const LoopFact& cleared, FindingSink& sink) {
-        InARow& seen = others_.try_emplace(std::string(cleared.place), looks_).first->second;
+        Other& other = others_.try_emplace(std::string(cleared.place), looks_).first->second;
         const bool shows = cleared.value > 0;
-        if (!shows && seen.is_enough()) sink.clear(cleared.place);
-        seen.add(step, shows);
-        if (!seen.is_enough() || seen_.count() > 0) return;  // that of the one that drives says it
+        if (!shows && other.seen.is_enough()) sink.clear(cleared.place);
+        other.seen.add(step, shows);
+        other.is_lasting = other.is_lasting && shows;
+        // That of the one that drives says it.
+        if (other.seen.is_enough() && seen_.count() == 0) fire_another(step, cleared, other, sink);
+    }
+    // Steps after which no other optimizer ends may be looked at early only: what was so then is so.
+    void judge_others(const model::StepView& step, FindingSink& sink) {
+        for (auto& [place, other] : others_) {
+            if (other.is_lasting || !other.seen.is_enough() || seen_.count() > 0) continue;
+            if (step.step() < other.seen.first() + kWarmUp) continue;
+            other.is_lasting = true;
+            const std::string tensor = base::format("loop/gradients_cleared/{}", place);
+            fire_another(step, {1, place, tensor}, other, sink);
+        }
+    }
+    void fire_another(const model::StepView& step, const LoopFact& cleared, const Other& other,
+                      FindingSink& sink) const {
+        const InARow& seen = other.seen;
         // A part that is to wait for the first steps is kept back so, too.
         const bool lasts = step.step() >= seen.first() + kWarmUp;
         model::Finding finding = loop_finding(
@@ -131,7 +153,7 @@ class StepWithoutGradient final : public Rule {
 
     double looks_;
     InARow seen_;
-    std::map<std::string, InARow> others_;
+    std::map<std::string, Other> others_;
 };
 
 std::vector<model::Requirement> step_without_gradient_needs(const Parameters&) {
