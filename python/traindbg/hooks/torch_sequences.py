@@ -698,12 +698,18 @@ class _Seen:
         return None
 
     def _has_twin(self, target: _Target, length: int) -> bool:
-        """Whether another input is as long as the one that has these next values."""
+        """Whether another input is as long as the one that has these next values.
+
+        Or a sequence of vectors, which may be made as long.
+        """
         given = self._inputs[target.given]
         others = [x for x in self._inputs[: target.inputs] if x is not given]
         return any(
-            length in (*other.values.shape, other.rows)
-            and other.values.dim() in (given.values.dim(), 3)
+            other.values.dim() == 3
+            or (
+                length in (*other.values.shape, other.rows)
+                and other.values.dim() == given.values.dim()
+            )
             for other in others
         )
 
