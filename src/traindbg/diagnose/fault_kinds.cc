@@ -81,7 +81,7 @@ constexpr std::array kKinds = {
     // The model, its weights, their updates.
     FaultKind{"samples_mixed", "Samples of a batch that see each other", 0.94, kStalls | kGeneralises,
               "Refuted if the output for a sample is the same in any batch."},
-    FaultKind{"attention_mask_wrong", "Attention mask the wrong way round", 0.94, kStalls,
+    FaultKind{"attention_mask_wrong", "Wrong attention mask", 0.94, kStalls,
               "Refuted if the positions that the mask hides are the padding."},
     FaultKind{"poor_weight_init", "Poor initialisation", 0.86, kBoth,
               "Refuted if the default initialisation does no better.", true},

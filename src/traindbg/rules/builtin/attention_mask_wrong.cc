@@ -11,8 +11,11 @@ namespace {
 
 const model::RuleInfo kAttentionMaskWrong = {
     .name = "attention_mask_wrong",
-    .title = "Attention mask the wrong way round",
-    .summary = "An attention mask shows the padding and hides the rest, or hides nothing at all.",
+    .title = "Wrong attention mask",
+    .summary =
+        "An attention mask shows the padding and hides the rest, hides nothing at all, or lies along the "
+        "wrong "
+        "axis.",
     .when =
         "In `looks` steps in a row, of attention by nn.MultiheadAttention, scaled_dot_product_attention or a "
         "softmax that is written out: 90 % of the padding of an input of the same length is seen by "
