@@ -83,21 +83,24 @@ MEANT = {
 }
 
 
-def told(forked, run_dir, made: str, loss: str) -> bool:
+def told(forked, run_dir, made: str, loss: str) -> tuple[bool, bool]:
+    """Whether a policy is lowered; whether there is one."""
     done = forked(PROGRAM.format(made=made, loss=loss), recorded=run_dir)
     assert done.returncode == 0, done.stderr
     run = td.Run(run_dir)
-    return "loop/policy_is_lowered" in run
+    return "loop/policy_is_lowered" in run, "loop/loss_has_policy" in run
 
 
 @pytest.mark.parametrize("how", LOWERED)
 def test_a_policy_that_is_lowered_is_told(forked, run_dir, how: str) -> None:
-    assert told(forked, run_dir, *LOWERED[how])
+    assert told(forked, run_dir, *LOWERED[how]) == (True, True)
 
 
 @pytest.mark.parametrize("how", MEANT)
 def test_what_is_meant_is_left_alone(forked, run_dir, how: str) -> None:
-    assert not told(forked, run_dir, *MEANT[how])
+    is_lowered, is_there = told(forked, run_dir, *MEANT[how])
+    assert not is_lowered
+    assert is_there == (how != "likelihood")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import copies_among
 from traindbg.hooks.torch_parameters import number_of
-from traindbg.hooks.torch_policy import is_lowered
+from traindbg.hooks.torch_policy import has_policy, is_lowered
 from traindbg.hooks.torch_resume import are_fresh, ask_fresh
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
@@ -378,6 +378,8 @@ class LoopObserver:
             tell("loss_turns_away", 1)
         if lowers_overlap(root):
             tell("loss_lowers_overlap", 1)
+        if has_policy(root):
+            tell("loss_has_policy", 1)
         if is_lowered(root):
             tell("policy_is_lowered", 1)
         self._latents = graph.latents

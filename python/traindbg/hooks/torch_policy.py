@@ -86,6 +86,23 @@ def _is_weighed_choice(node: Any) -> bool:
     return len(after) == 1 and _is_log_of_choice(after[0])
 
 
+def _is_weighed_choice_or_minus_that(node: Any) -> bool:
+    if node.name() != "MulBackward0" or number_of_factor(node) is not None:
+        return False
+    after = next_nodes(node)
+    while len(after) == 1 and after[0].name() == "NegBackward0":
+        after = next_nodes(after[0])
+    return len(after) == 1 and _is_log_of_choice(after[0])
+
+
+def has_policy(root: torch.Tensor) -> bool:
+    """Whether a part of a loss are log-probabilities of choices, or minus these, times data."""
+    if root.grad_fn is None:
+        return False
+    terms = terms_of(root.grad_fn, _is_weighed_choice_or_minus_that)
+    return terms is not None and bool(terms.signs)
+
+
 def lowers_chosen(root: torch.Tensor) -> bool:
     """Whether log-probabilities of choices, times data, are a part of what is minimised."""
     terms = terms_of(root.grad_fn, _is_weighed_choice) if root.grad_fn is not None else None

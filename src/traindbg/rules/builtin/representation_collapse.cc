@@ -50,7 +50,9 @@ const model::RuleInfo kRepresentationCollapse = {
         "branch and give the other a predictor, or add a term for the variance (VICReg). Generator: draw "
         "noise of variance 1, and see that it is used.",
     .healthy =
-        "Classifiers and regressions, whose outputs say what their labels say; a single value for each "
+        "Classifiers and regressions, whose outputs say what their labels say; policies, whose losses are "
+        "made of "
+        "log-probabilities of choices; a single value for each "
         "sample, as of a critic; small batches; the first steps of a deep network, whose random vectors are "
         "much alike.",
     .cost =
@@ -85,18 +87,23 @@ class RepresentationCollapse final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_labels(step, sink);
+        look_at_policy(step, sink);
         game_.observe(step);
-        if (is_supervised_) return;
+        if (is_supervised_ || has_policy_) return;
         look_at(step, "output_deviation", "output_size", sink);
         look_at_turns(step, sink);
         // Of a critic no output need differ any more, once its opponent is as good.
         if (!game_.is_on()) look_at(step, "branch_deviation", "branch_size", sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return is_supervised_ ? 0 : judged_; }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return is_supervised_ || has_policy_ ? 0 : judged_;
+    }
     [[nodiscard]] std::string why_not_judged() const override {
-        return is_supervised_ ? "the loss is given labels"
-                              : "no model or repeated layer was seen that returns several values for each of "
-                                "8 samples or more";
+        return has_policy_ ? "the loss is that of a policy"
+               : is_supervised_
+                   ? "the loss is given labels"
+                   : "no model or repeated layer was seen that returns several values for each of "
+                     "8 samples or more";
     }
 
   private:
@@ -109,6 +116,14 @@ class RepresentationCollapse final : public Rule {
         int first_looks = 0;
     };
 
+    // What an actor and a critic return is as much alike as what they are asked about.
+    void look_at_policy(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> policy = loop_fact(step, "loss_has_policy");
+        if (has_policy_ || !policy || policy->value <= 0) return;
+        has_policy_ = true;
+        for (const auto& [place, output] : outputs_) sink.clear(place);
+        sink.clear(kTurn);
+    }
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
         labels_.observe(step);
@@ -260,7 +275,7 @@ class RepresentationCollapse final : public Rule {
     double first_turn_ = 0;  // the largest of the first looks
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
-    bool is_supervised_ = false;
+    bool is_supervised_ = false, has_policy_ = false;
     DataLabels labels_;
     bool is_compared_ = false;     // loss functions compare what has a gradient, and nothing else
     bool has_pairs_ = false;       // cosine_embedding_loss is given targets
