@@ -14,7 +14,7 @@ from traindbg.hooks.torch_collapse import directions_of, turn_of
 
 def expected(batch: torch.Tensor) -> tuple[float, float, float, float]:
     """By float64 operations, on the rows that are looked at."""
-    rows = torch_collapse._rows(batch)
+    rows = torch_collapse.rows_of(batch)
     assert rows is not None
     rows = rows.double()
     deviation = (rows - rows.mean(0)).square().mean().sqrt()
