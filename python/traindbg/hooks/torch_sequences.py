@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.nn import functional
 
+from traindbg.hooks.torch_convolutions import Along, Convolutions, Flag, flag
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_later import brought, may_read
+from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_nodes import next_nodes
 
 if TYPE_CHECKING:
@@ -83,9 +84,6 @@ MIXERS: frozenset[Any] = (
 )
 
 
-Flag: TypeAlias = "bool | torch.Tensor"  # of a device: a tensor of one truth value
-
-
 class _Sight(NamedTuple):
     """What positions see of their sequence: as much of [queries, keys] as is asked of it later."""
 
@@ -118,25 +116,6 @@ class _Sum(NamedTuple):
 
     result: weakref.ref[torch.Tensor]
     added: torch.Tensor
-
-
-class _Padded(NamedTuple):
-    """What was added at both ends of a sequence, before a convolution that adds nothing itself."""
-
-    result: weakref.ref[torch.Tensor]
-    front: int
-    back: int
-
-
-class _Longer(NamedTuple):
-    """What a convolution returned that padded both ends by so much, until it is cut."""
-
-    result: weakref.ref[torch.Tensor]
-    call: int  # its place in a list
-    before: int  # the length of what it was given
-    padding: int  # at the front
-    dilation: int
-    weight: torch.Tensor  # without gradient
 
 
 class _Weights(NamedTuple):
@@ -187,16 +166,11 @@ def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
     return mask if shows else ~mask
 
 
-def _flag(found: torch.Tensor) -> Flag:
-    """Whether that is True, where it is at hand."""
-    return bool(found) if may_read(found) else found
-
-
 def _is_added_by_mistake(mask: torch.Tensor | None) -> Flag:
     """A mask of the numbers 0 and 1, which hide nothing where they are added to scores."""
     if mask is None or not mask.is_floating_point() or mask.numel() > _MOST_CELLS:
         return False
-    return _flag(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
+    return flag(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
 
 
 def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> Flag:
@@ -213,9 +187,9 @@ def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> Flag:
         return False
     if mask.dim() > 1 and scores.dim() > 2 and mask.shape[-2] > 1:
         ones = torch.ones_like(mask)
-        return _flag(is_added & ((mask == ones.tril()).all() | (mask == ones.triu(1)).all()))
+        return flag(is_added & ((mask == ones.tril()).all() | (mask == ones.triu(1)).all()))
     turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
-    return _flag(is_added & (turns <= 1).all())
+    return flag(is_added & (turns <= 1).all())
 
 
 def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> tuple[torch.Tensor, int] | None:
@@ -404,10 +378,10 @@ def _is_repeated(args: Any, kwargs: Any) -> Flag | None:
     heads = len(mask) // batch
     if heads < 2 or heads * batch != len(mask) or capturing_graph(mask):
         return None
-    comes_again = _flag((mask[batch:] == mask[:-batch]).all())
+    comes_again = flag((mask[batch:] == mask[:-batch]).all())
     if comes_again is False:
         return False
-    return _flag(comes_again & ~(mask[heads:] == mask[:-heads]).all())
+    return flag(comes_again & ~(mask[heads:] == mask[:-heads]).all())
 
 
 def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Flag]]:
@@ -868,8 +842,7 @@ class SequenceObserver:
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
-        self._padded: dict[int, _Padded] = {}  # the same
-        self._longer: dict[int, _Longer] = {}  # the same
+        self._convolutions = Convolutions()
         self._targets: list[_Target] = []
         self._models: set[int] = set()  # that were called, by their ids
         self._is_all = True
@@ -935,11 +908,12 @@ class SequenceObserver:
             elif (matrix := _mixing_matrix(function, args, kwargs)) is not None:
                 self._matrix_called(place, *matrix)
             elif function is torch.conv1d:
-                self._convolution_called(place, args, kwargs, result)
+                called = self._convolutions.called(args, kwargs, result, len(self._calls))
+                self._moved(place, called)
             elif function is functional.linear or function in _PRODUCTS:
                 return
             elif function is functional.pad or function in _ROLLS:
-                self._shifted(place, function, args, kwargs, result)
+                self._moved(place, self._convolutions.shifted(function, args, kwargs, result))
             elif function in _SOFTMAXES:
                 self._softmax_called(place, args, kwargs, result)
             else:
@@ -1047,107 +1021,20 @@ class SequenceObserver:
 
     def _matrix_called(self, place: str, matrix: torch.Tensor, across: int) -> None:
         if not capturing_graph(matrix):
-            sees_later = _flag(matrix.detach().triu(1).any())
+            sees_later = flag(matrix.detach().triu(1).any())
             self._calls.append(_Call(place, len(matrix), sees_later, is_matrix=True, across=across))
 
-    def _convolution_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
-        given = args[0] if args else kwargs.get("input")
-        weight = args[1] if len(args) > 1 else kwargs.get("weight")
-        if not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor):
-            return
-        if weight is None or weight.shape[-1] < 2 or given.dim() != 3:
-            return
-        if capturing_graph(weight):
-            return
-        before, after = given.shape[-1], result.shape[-1]
-        # As long as before it has looked to both sides. Else it was padded on one side first, or
-        # what is too much is cut off at one side later; or the later half of its weight is masked.
-        middle = weight.shape[-1] // 2
-        sees_both = before == after
-        padded = self._padded.get(id(given))
-        if padded is not None and padded.result() is given and before > after:
-            # Padded by a call of its own: a position is where it was before that.
-            sees_both = before - after == padded.front + padded.back
-            middle = padded.front * (weight.shape[-1] - 1) // (before - after)
-        sees_later = _flag(weight.detach()[..., middle + 1 :].any()) if sees_both else False
-        if before < after and padded is None:
-            self._cut_later(args, kwargs, before, result, weight)
-        self._calls.append(_Call(place, min(before, after), sees_later))
-
-    def _cut_later(
-        self,
-        args: Any,
-        kwargs: Any,
-        before: int,
-        result: torch.Tensor,
-        weight: torch.Tensor,
-    ) -> None:
-        """A convolution returned more positions than it was given."""
-        names = ("stride", "padding", "dilation")
-        of = [
-            args[3 + at] if len(args) > 3 + at else kwargs.get(name, int(name != "padding"))
-            for at, name in enumerate(names)
-        ]
-        numbers = [x[0] if isinstance(x, (tuple, list)) else x for x in of]
-        if numbers[0] == 1 and all(isinstance(x, int) for x in numbers):
-            self._longer[id(result)] = _Longer(
-                weakref.ref(result),
-                len(self._calls),
-                before,
-                padding=int(numbers[1]),
-                dilation=int(numbers[2]),
-                weight=weight.detach(),
-            )
+    def _moved(self, place: str, found: Along | None) -> None:
+        if found is not None:
+            self._calls.append(_Call(place, found.length, found.sees_later))
 
     def _cut(self, args: Any) -> None:
-        """Positions are taken out of what a convolution returned: which of its own it sees then."""
-        if len(args) != 2:
-            return
-        given: Any = args[0]
-        known = self._longer.get(id(given))
-        if known is None or id(known.result()) != id(given):
-            return
-        index = args[1] if isinstance(args[1], tuple) else (args[1],)
-        if not all(each is ... or isinstance(each, slice) for each in index):
-            return
-        if len(index) < 2 or index[-1] is ...:
-            return
-        is_last = len(index) == given.dim() or (index[0] is ... and len(index) == 2)
-        if not is_last or any(each not in (..., slice(None)) for each in index[:-1]):
-            return
-        start, end, step = index[-1].indices(given.shape[-1])
-        if step != 1 or end - start != known.before or capturing_graph(known.weight):
-            return
-        # Of a position's own value tells the tap that lies this far behind the first one.
-        own = (known.padding - start) // known.dilation
-        with own_operations():
-            later = known.weight[..., max(0, own + 1) :]
-            sees_later = _flag(later.any()) if later.numel() > 0 else False
-        call = self._calls[known.call]
-        self._calls[known.call] = call._replace(length=known.before, sees_later=sees_later)
-
-    def _shifted(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Vectors were moved along one dimension: cut off at one end, and added to at the other."""
-        given = args[0] if args else kwargs.get("input")
-        if not isinstance(given, torch.Tensor) or not given.is_floating_point() or given.dim() != 3:
-            return
-        if function is functional.pad:
-            pad = args[1] if len(args) > 1 else kwargs["pad"]
-            ends = list(zip(pad[::2], pad[1::2], strict=False))  # of the last dimension first
-            if len(ends) == 1 and min(ends[0]) >= 0:
-                self._padded[id(result)] = _Padded(weakref.ref(result), *ends[0])
-            moved = [(2 - at, end[0]) for at, end in enumerate(ends) if end != (0, 0)]
-            if any(front + back != 0 for front, back in ends):
-                return
-        else:
-            moves = args[1] if len(args) > 1 else kwargs["shifts"]
-            dims = (args[2] if len(args) > 2 else kwargs.get("dims")) or ()
-            moves = moves if isinstance(moves, (tuple, list)) else (moves,)
-            dims = dims if isinstance(dims, (tuple, list)) else (dims,)
-            moved = [(dim % 3, by) for dim, by in zip(dims, moves, strict=False) if by != 0]
-        if len(moved) == 1:
-            along, by = moved[0]
-            self._calls.append(_Call(place, given.shape[along], sees_later=by < 0))
+        found = self._convolutions.cut(args)
+        if found is not None:
+            call = self._calls[found.number]._replace(
+                length=found.along.length, sees_later=found.along.sees_later
+            )
+            self._calls[found.number] = call
 
     def _attention_called(
         self,
