@@ -249,11 +249,18 @@ class Reader {
 // toml++ 3.3 reads outside of its tables; 0: there is none.
 std::size_t line_of_stray_byte(std::string_view text) {
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    constexpr std::string_view kEnds = " \t\r\n=,.[]{}\"'";  // of a bare word
+    constexpr std::string_view kBegins = "[{\"'";
     std::size_t line = 1;
+    // Where a bracket or a quote stands in a word, nothing after it is text: toml++ takes it for the word's.
+    bool is_word = false, is_broken = false;
     for (std::size_t at = 0; at < text.size(); ++at) {
         const char byte = text[at];
         if (byte == '\n') ++line;
         if (static_cast<unsigned char>(byte) >= 0x80) return line;
+        if (is_word && kBegins.find(byte) != std::string_view::npos) is_broken = true;
+        is_word = kEnds.find(byte) == std::string_view::npos;
+        if (is_broken) continue;
         if (byte == '#') {
             at = std::min(text.find('\n', at), text.size()) - 1;
         } else if (byte == '"' || byte == '\'') {
