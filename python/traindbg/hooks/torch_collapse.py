@@ -273,7 +273,11 @@ class Outputs:
         return self._spreads
 
     def forget(self) -> None:
-        """Drops what models returned, the only tensors of the training's that are kept."""
+        """Drops what models, and last parts, returned: all tensors of the training's that are kept.
+
+        A backward pass begins, and is to find as much memory as it would without us.
+        """
+        self.spreads()
         self.returned = {}
         self._keeps_returned = False
 
@@ -304,8 +308,8 @@ class Outputs:
         return self._given_size if len(self._roots) == 1 else None
 
     def end(self) -> None:
-        self.forget()
         self._branch = self._last = None
+        self.forget()
         self._given = []
         self.looked_up = {}
         self._handle.remove()

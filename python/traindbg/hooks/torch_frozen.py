@@ -93,9 +93,7 @@ class Frozen:
 
     def __init__(self, later: Later) -> None:
         self._later = later
-        self._known: IdentityTable[tuple[float, ...]] = (
-            IdentityTable()
-        )  # of weights: first elements
+        self._known: IdentityTable[tuple[float, ...]] = IdentityTable()  # first elements of weights
 
     def ask(
         self, places: Places, reached: Container[int], told: Callable[[set[str]], None]

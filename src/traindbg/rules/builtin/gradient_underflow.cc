@@ -101,7 +101,7 @@ class GradientUnderflow final : public Rule {
         const model::TensorInfo* first_empty = nullptr;
     };
 
-    // A GradScaler whose scale is 1, or has come down to that, changes nothing.
+    // A GradScaler whose scale is 1 changes nothing.
     [[nodiscard]] static bool is_scaled_by_one(const model::StepView& step) {
         const std::optional<LoopFact> scale = loop_fact(step, "loss_scale");
         return scale && scale->value <= 1;

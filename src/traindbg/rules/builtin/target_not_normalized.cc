@@ -54,8 +54,7 @@ const model::RuleInfo kTargetNotNormalized = {
         "Targets of any size with which the loss comes below that of a constant; targets of about zero mean "
         "and "
         "unit spread that are not learned for another reason. A regression loss beside another loss "
-        "function: "
-        "the targets of such a term are often made by a model.",
+        "function, as long as that one gets lower: the targets of such a term are often made by a model.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
