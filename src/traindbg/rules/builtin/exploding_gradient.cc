@@ -204,10 +204,13 @@ class ExplodingGradient final : public Rule {
             ++judged_;
             tells_time_ = true;
             fire_time(model::Severity::kWarning,
-                      is_nonsensical
-                          ? told_of_nonsense(step)
-                          : base::format("after {} steps the loss is {}, {} at the start", loss_.count(),
-                                         human_number(loss_.level()), human_number(loss_.start())),
+                      is_nonsensical ? told_of_nonsense(step)
+                      : is_held_up()
+                          ? base::format("after {} steps the loss is {}, {} at the start", loss_.count(),
+                                         human_number(loss_.level()), human_number(loss_.start()))
+                          : base::format("after {} steps the norm of all gradients is still {} times that of "
+                                         "all weights",
+                                         loss_.count(), human_number(norms_.values().back() / weight_norm_)),
                       sink);
         } else if (tells_time_) {
             tells_time_ = false;
