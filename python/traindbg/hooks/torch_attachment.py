@@ -113,6 +113,8 @@ class Attachment:
                 what = f"what the modules of {type(model).__name__} return"
                 self._unseen.say("silent", what, "no module of it was called in Python")
             return
+        if observer.calls_in_training == 0:
+            observer.parts_were_called()
         if self._hot.forward_seen and watcher.leader is None:
             self._session.forward_passed()
         if self._compilation.is_in_use and observer.unseen:

@@ -90,6 +90,34 @@ def _names_above(name: str) -> Iterator[str]:
         position = name.find(".", position + 1)
 
 
+class StandIn:
+    """Of a model that is never called: the part whose inputs are taken for the model's.
+
+    It is the one that is given the largest tensor that no gradient goes through, in the first step
+    that is looked at. What time step, style or noise comes beside the data is smaller, as a rule.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._sizes: dict[str, int] = {}  # of each part's largest such input
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.name)
+
+    def called(self, name: str, given: Any) -> None:
+        """A part was, by the training."""
+        sizes = [tensor.numel() for _, tensor in tensors_in(given) if not tensor.requires_grad]
+        if sizes:
+            self._sizes[name] = max(self._sizes.get(name, 0), *sizes)
+
+    def choose(self) -> None:
+        """The step is over. Of several alike, the one that was called first."""
+        if not self.name and self._sizes:
+            self.name = max(self._sizes, key=lambda name: self._sizes[name])
+            self._sizes = {}
+
+
 def _is_nested(module: torch.nn.Module) -> bool:
     """In a hook of `module`: whether it was called by its own forward."""
     calls = 0
@@ -111,13 +139,16 @@ class Sink(Protocol):
     compiled again for that; `wants_functions`, whether something of them is due;
     `wants_attention`, whether attention maps are to be made in it; `wants_mixers`, whether it is
     told of functions that carry something along a sequence; `wants_hazards`, of those that may make
-    what is not finite, or drop values in an evaluation. `part_begins` announces, where the root
-    is not called, a part that is called by the training itself.
+    what is not finite, or drop values in an evaluation.
+
+    Where the root is not called, `part_begins` announces a part that is called by the training
+    itself, and `stand_in_begins` one whose inputs are the model's: it answers as `wants_forward`.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
     def plain_mode(self) -> int: ...
     def part_begins(self) -> None: ...
+    def stand_in_begins(self, root: torch.nn.Module) -> int: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
@@ -234,6 +265,7 @@ class ForwardObserver:
         self._inputs = 0
         self._takes_inputs = True  # in the pass under way
         self._parts_are_next = False  # once the evaluation that is observed is over
+        self._stand_in = StandIn()
         self.calls = 0  # of the root, seen in Python
         self.calls_in_training = 0  # those of them
         self.took_functions = True  # in the last pass
@@ -314,10 +346,12 @@ class ForwardObserver:
         if self._only_for_evaluations:
             self._arm(beside_compiler=False)
             self._only_for_evaluations = True
+            if self._stand_in.is_known and self.calls_in_training == 0:
+                self.observe_without_root()
 
     def training_goes_on(self) -> None:
         """No evaluation is under way. The lock is held."""
-        if self._only_for_evaluations and not self.observing:
+        if self._only_for_evaluations and (self._path.without_root or not self.observing):
             self.stand_by()
 
     def disarm(self) -> None:
@@ -347,6 +381,10 @@ class ForwardObserver:
             self._enter(root)
             self._path.without_root = True
 
+    def parts_were_called(self) -> None:
+        """A step is over in which parts were looked at, and not the root."""
+        self._stand_in.choose()
+
     # PyTorch calls these, or those of the native path, for every module of the process.
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
@@ -356,9 +394,8 @@ class ForwardObserver:
         if path.observing:
             place = path.known.get(id(module))
             if place is not None:
-                is_outermost = path.without_root and len(path.running) == 1
-                if is_outermost and self._is_of_the_pass():
-                    self._sink.part_begins()
+                if path.without_root and len(path.running) == 1:
+                    self._part_begins(place, args)
                 path.running.append(place)
                 return
         if module is self._root() and not (path.observing and _is_nested(module)):
@@ -381,6 +418,8 @@ class ForwardObserver:
                     pass  # modules inside that raised
                 if place.is_leaf and not raised and self._is_of_the_pass():
                     self._module_called(place, output)
+                if path.without_root and len(running) == 1:
+                    self._part_returned(place, args, {} if raised else rest[0])
             elif module is self._root() and not path.without_root and not _is_nested(module):
                 if raised:
                     self._pass_ends()
@@ -441,6 +480,33 @@ class ForwardObserver:
         except Exception as error:
             self._sink.failed("forward", error)
 
+    def _part_begins(self, place: Place, args: Any) -> None:
+        """The root is not called: a part is, by the training itself or by an evaluation."""
+        try:
+            root, stand_in = self._root(), self._stand_in
+            self._takes_inputs = False
+            if root is None:
+                return
+            is_training = self._is_of_the_pass()
+            if is_training and self._only_for_evaluations:
+                standby.training_goes_on()
+            elif place.name == stand_in.name:
+                self._inputs = 0
+                self._takes_inputs = self._sink.stand_in_begins(root) in (INPUTS, EVERYTHING)
+                self._take_inputs(args)
+            elif is_training:
+                self._sink.part_begins()
+        except Exception as error:
+            self._sink.failed("forward", error)
+
+    def _part_returned(self, place: Place, args: Any, kwargs: dict[str, Any]) -> None:
+        stand_in = self._stand_in
+        if not stand_in.is_known and self._is_of_the_pass():
+            stand_in.called(place.name, (args, kwargs))
+        elif place.name == stand_in.name:
+            self._take_inputs(kwargs)
+        self._takes_inputs = False
+
     def _hears_only_activations(self) -> bool:
         mode = self._mode
         return mode is not None and mode.hears_only_activations
@@ -476,7 +542,7 @@ class ForwardObserver:
         self._path.observing = True
 
     def _take_inputs(self, given: Any) -> None:
-        for _, tensor in tensors_in(given, 3) if self._takes_inputs else ():
+        for _, tensor in tensors_in(given) if self._takes_inputs else ():
             self._sink.model_input(self._root_place, self._inputs, tensor)
             self._inputs += 1
 

@@ -104,13 +104,8 @@ class ForwardSink:
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
-        if mode == _TRAIN and self._hot.forward_seen:
-            if self._micro.is_beyond:
-                self._unseen.micro_batches()
-                return NOTHING
-            if len(self._watched.watchers) == 1 and self._looked_at == self._micro.number:
-                self._facts.called_again()
-                return NOTHING  # a second pass in one micro-batch: the first one is kept
+        if mode == _TRAIN and self._is_looked_at():
+            return NOTHING
         self.now = mode
         if mode == 0:
             return self._wants_return(root)
@@ -124,6 +119,18 @@ class ForwardSink:
         # Of the first steps it is asked which functions are called, such as dropout.
         is_heard = mode == _TRAIN and self._facts.hazards.is_open
         return INPUTS if due & FORWARD_ROLES == _INPUT and not is_heard else EVERYTHING
+
+    def _is_looked_at(self) -> bool:
+        """Whether one more pass of a step of the training is not: too many, or a second one."""
+        if not self._hot.forward_seen:
+            return False
+        if self._micro.is_beyond:
+            self._unseen.micro_batches()
+            return True
+        is_again = len(self._watched.watchers) == 1 and self._looked_at == self._micro.number
+        if is_again:  # in one micro-batch: the first one is kept
+            self._facts.called_again()
+        return is_again
 
     def _wants_return(self, root: torch.nn.Module) -> int:
         """Of a pass of which nothing is due: an evaluation may have a loss all the same."""
@@ -143,6 +150,22 @@ class ForwardSink:
     def part_begins(self) -> None:
         self.now = _TRAIN
         self._micro.forward_begins()
+
+    @boundary("forward")
+    def _stand_in_begins(self, root: torch.nn.Module) -> int:
+        self._watched.called(root)
+        if not self._is_of_training(root):
+            self.now = self._forward_mode(root)
+            return INPUTS if self.now == _EVAL else NOTHING
+        self.part_begins()
+        if self._forward_mode(root) == 0 or self._is_looked_at():
+            return NOTHING
+        self._hot.forward_seen = True
+        self._looked_at = self._micro.number
+        return INPUTS
+
+    def stand_in_begins(self, root: torch.nn.Module) -> int:
+        return self._stand_in_begins(root) or NOTHING
 
     def wants_functions(self) -> bool:
         due = self._hot.due if self.now == _TRAIN else self._session.due(_EVAL)
