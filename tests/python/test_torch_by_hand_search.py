@@ -196,6 +196,26 @@ def test_passes_that_train_nothing_begin_no_recording(forked, run_dir, source) -
     assert recorded(forked, run_dir, source)[0] is None
 
 
+def test_halves_that_always_overflow_are_recorded_although_nothing_steps(forked, run_dir) -> None:
+    source = """
+model = nn.Linear(5, 1).half()
+masters = [p.detach().float().requires_grad_() for p in model.parameters()]
+optimizer = torch.optim.SGD(masters, lr=0.1)
+for step in range(200):
+    x, y = batch(step)
+    model.zero_grad()
+    (1e6 * F.mse_loss(model(x.half()).float(), y)).backward()
+    gradients = [p.grad.float() for p in model.parameters()]
+    if all(gradient.isfinite().all() for gradient in gradients):
+        for master, gradient in zip(masters, gradients):
+            master.grad = gradient
+        optimizer.step()
+"""
+    run, _ = recorded(forked, run_dir, source)
+    assert run is not None
+    assert run.scalars("loop/steps_left_out").values.size >= 1
+
+
 def test_an_optimizer_ends_the_search() -> None:
     code = torch.autograd.grad.__code__
     torch_patches.acquire()

@@ -3,7 +3,9 @@
 While there is no optimizer that tells, each backward pass is asked which leaves it leads to, and
 whether those of the pass before have changed since. When they have twice, they are trained by hand:
 the module that owns them is watched, or they themselves where none does. What is missed of the
-first steps but their losses is told by nobody.
+first steps but their losses is told by nobody. Parameters in half precision that have gradients for
+many passes and never change are watched, too: they may be copies of what an optimizer has, which
+never steps because they overflow.
 
 Holds weak references, and the losses of the first steps.
 """
@@ -28,6 +30,7 @@ _CHANGES = 2  # weights that are loaded or made anew after a trial change once
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
 _LOOKS_EVERY = 64
 _MOST_PASSES = 10_000  # without a change
+_PASSES_OF_NO_UPDATE = _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
 _NEAR = 0.5  # an update changes less of a tensor than this
 _COMPARED = 8  # leaves
 
@@ -77,6 +80,7 @@ class ByHandSearch:
         if self._passes > _MOST_PASSES:
             self.end()
             return
+        is_stuck = False
         found = self._changes.found() if self._changes.waits else Found.SAME
         is_due = self._passes <= _LOOKS or self._passes % _LOOKS_EVERY == 0
         if leaves is None and (is_due or found is not Found.SAME):
@@ -87,6 +91,12 @@ class ByHandSearch:
             parameters = [leaf for leaf in leaves if isinstance(leaf, torch.nn.Parameter)]
             leaves = parameters or leaves
             ids = [id(leaf) for leaf in leaves]
+            is_stuck = (
+                self._passes >= _PASSES_OF_NO_UPDATE
+                and any(parameter.dtype is torch.float16 for parameter in parameters)
+                and ids == self._ids
+                and found is Found.SAME
+            )
             if ids != self._ids and self._ids:
                 # Others: their successors, or what has nothing to do with them.
                 found = Found.CHANGED if self._are_successors(leaves) else Found.GONE
@@ -101,7 +111,7 @@ class ByHandSearch:
             self._step_ended()
         if self._loss is None:
             self._loss = _number_of(roots)
-        if leaves and len(self._losses) >= _CHANGES:
+        if leaves and (len(self._losses) >= _CHANGES or is_stuck):
             losses, loss = self._losses, self._loss
             self._begin_anew()
             self._found(leaves, losses, loss)

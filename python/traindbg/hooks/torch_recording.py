@@ -619,14 +619,15 @@ class Recording:
         return self._end_trained_step()
 
     def steps_before(self, losses: list[torch.Tensor], root: torch.Tensor | None) -> None:
-        """Steps were made by hand before it was known what trains: these are their losses.
+        """Steps were made by hand before it was known what trains: these are their losses, if any.
 
         `root`: that of the step under way, where its pass is heard already.
         """
         self._losses.forget_held()
         if self.by_hand.is_on:
             self.drivers.trains_by_hand()
-        self.by_hand.begin_on()
+        if losses:
+            self.by_hand.begin_on()
         for value in losses:
             self._losses.take_root(self.hot.count_pass(False), value)
             self.end_step()
