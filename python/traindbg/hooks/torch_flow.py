@@ -2,7 +2,8 @@
 
 A parameter without a gradient may be one that nobody uses, or one whose values are used and whose
 graph is cut on the way; only the values tell which. `Flow` follows them through the operations of
-one forward pass, below autograd, by the memory that they lie in. One that became a number of
+one forward pass, below autograd, by the memory that they lie in; where a model's parts are called
+and never itself, from the first of them on until the backward pass begins. One that became a number of
 Python's is known again where an operation is given the number, or a simple function of it. `Zeros`
 listens at the nodes that lead to given parameters in one backward pass. No tensor and no node is
 kept beyond that.
@@ -183,12 +184,17 @@ class Flow:
         models: Iterable[tuple[nn.Module, str]],
         sources: dict[str, list[nn.Parameter]],
         numbers: Iterable[str] = (),
+        parts: Iterable[nn.Module] = (),
     ) -> None:
-        """`sources`: by the name that is told of them. `numbers`: see `Follower`."""
+        """`sources`: by the name that is told of them. `numbers`: see `Follower`.
+
+        `parts`: of models that are never called themselves.
+        """
         self.was_followed = False  # a pass was, and what it gave a loss is known
         self.found: frozenset[str] = _NONE  # what a loss depends on without a graph that says so
         self.read: frozenset[str] = _NONE  # what became a number, whatever that is for
         self._roots = {id(model) for model, _ in models}
+        self._parts = {id(part) for part in parts}
         self._sources = sources
         self._numbers = frozenset(numbers)
         self._follower: Follower | None = None
@@ -203,19 +209,21 @@ class Flow:
         our_hooks.update(handle.id for handle in self._handles)
 
     def _begins(self, module: nn.Module, args: Any) -> None:
-        if _is_compiling() or id(module) not in self._roots:
+        if _is_compiling() or not (id(module) in self._roots or id(module) in self._parts):
             return
         if threading.get_ident() != self._thread or self._is_marked:
             return
         if self._follower is not None:
             self._inside += id(module) == self._root
             return
-        if not torch.is_grad_enabled() or torch.jit.is_tracing():
+        is_part = id(module) in self._parts and module.training
+        if not (torch.is_grad_enabled() or is_part) or torch.jit.is_tracing():
             return
         if _graph_task is not None and _graph_task() != -1:
             return
         if torch._C._len_torch_dispatch_stack() == 0:
-            self._root, self._inside = id(module), 1
+            # A part has no end: the loss does.
+            self._root, self._inside = 0 if is_part else id(module), 1
             guarded("flow", self._enter)
 
     def _enter(self) -> None:
@@ -255,6 +263,13 @@ class Flow:
 
     def backward_begins(self, root: Any) -> None:
         """Of a loss: which sources are in what it was computed from."""
+        follower = self._follower
+        if follower is not None and self._root == 0 and not self._is_marked:
+            self._is_marked = self.was_followed = True
+            self.read = follower.read
+            self.found = _NONE.union(*map(follower.of, _tensors(root)))
+            self._leave()
+            return
         if not self._is_marked or not isinstance(root, torch.Tensor):
             return
         nodes = _nodes_of(root)

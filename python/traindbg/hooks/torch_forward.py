@@ -288,6 +288,11 @@ class ForwardObserver:
         return self._path.observing
 
     @property
+    def hears_parts_alone(self) -> bool:
+        """Whether parts of the root were seen in training, and never the root."""
+        return self._stand_in.is_known and self.calls_in_training == 0
+
+    @property
     def hears_functions(self) -> bool:
         """Whether a pass is looked at in which functions are heard of."""
         return self._mode is not None
@@ -346,7 +351,7 @@ class ForwardObserver:
         if self._only_for_evaluations:
             self._arm(beside_compiler=False)
             self._only_for_evaluations = True
-            if self._stand_in.is_known and self.calls_in_training == 0:
+            if self.hears_parts_alone:
                 self.observe_without_root()
 
     def training_goes_on(self) -> None:

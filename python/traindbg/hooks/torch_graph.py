@@ -33,6 +33,7 @@ _OF_SEQUENCES = "MkldnnRnnLayerBackward"  # positions are its input's first dime
 
 
 # With a slope of 1 below zero they change nothing: whoever writes LeakyReLU(True) means inplace.
+_OF_TABLES = frozenset({"EmbeddingBackward0", "EmbeddingBagBackward0"})
 _LEAKY = frozenset({"LeakyReluBackward0", "LeakyReluBackward1"})
 # Linear, too, but put between layers for reasons of their own.
 _ALSO_LINEAR = frozenset(
@@ -148,6 +149,23 @@ def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
     return kind not in _RECURRENT and not kind.endswith("Cell")  # which goes into gates
 
 
+def _is_of_tables(node: Any) -> bool:
+    """Whether a layer's input is data and rows of embeddings, side by side or added, and no more."""
+    waiting, tables = [node], 0
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            return tables > 0
+        here = waiting.pop()
+        name = here.name()
+        if name in _OF_TABLES:
+            tables += 1
+        elif name == "CatBackward0" or name == "AddBackward0" or name in SAME_ELEMENTS:
+            waiting.extend(next_nodes(here))
+        elif not is_leaf(here):
+            return False
+    return False
+
+
 def _is_linear(layers: dict[Any, _Affine]) -> bool:
     """Whether all layers are given layers and sums of the data, and nothing else."""
     waiting = [layer.input for layer in layers.values()]
@@ -245,7 +263,7 @@ def look_at_graph(
     begins: list[str] = []
     for layer in layers.values():
         before, is_strict = _layer_before(layer, layers, consumers, has_dropout)
-        if before is None:
+        if before is None or (before is not _NOTHING and _is_of_tables(before)):
             begins.append(owners[id(layer.weight)].module)
             continue
         first = layers.get(before)

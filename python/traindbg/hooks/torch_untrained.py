@@ -200,7 +200,7 @@ class Untrained:
             if place in suspects:
                 sources[place] = [p for _, p in own if p.requires_grad]
             sources.update({f"{place}.{n}": [p] for n, p in own if f"{place}.{n}" in parts})
-        self._flow = Flow(self._models.models(), sources, parts)
+        self._flow = Flow(self._models.models(), sources, parts, self._models.called_by_parts())
 
     def clear(self) -> None:
         """Takes everything off that listens in a step."""

@@ -171,6 +171,15 @@ class WatchedModels:
         alive = ((watcher.model, watcher.prefix) for watcher in [*self.watchers, *self.companions])
         return [(model, prefix) for model, prefix in alive if model is not None]
 
+    def called_by_parts(self) -> list[torch.nn.Module]:
+        """The parts of those that are never called themselves in training."""
+        found: list[torch.nn.Module] = []
+        for watcher in self.watchers:
+            model, observer = watcher.model, watcher._observer
+            if model is not None and observer is not None and observer.hears_parts_alone:
+                found.extend(part for part in model.modules() if part is not model)
+        return found
+
     def optimizers(self) -> list[torch.optim.Optimizer]:
         """Those that stepped parameters of watched models."""
         return list(self.tables)

@@ -29,7 +29,8 @@ const model::RuleInfo kClassImbalance = {
         "(warning, after 200 steps or at the end of 50 and more): among the last about 2000 labels the most "
         "frequent class is at least "
         "`ratio` "
-        "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples, at "
+        "times as frequent as a rare one, the weights of the loss included, and the model finds less than 5 "
+        "% of the rare one's samples, at "
         "three "
         "looks in a row, while it finds more than 70 % of the most frequent one's or tells classes apart "
         "(Cohen's kappa of a third or more, where chance has 0): with "
@@ -465,6 +466,15 @@ class ClassImbalance final : public Rule {
         return now && (*now >= kMissed || (!is_firing && then && *now > *then + kMore));
     }
     // Rare classes that are known by heart alone.
+    // Whether a class is rare in the loss: by its labels, and what they are weighted with.
+    [[nodiscard]] bool counts_less(const std::vector<double>& labels, std::size_t rare,
+                                   std::size_t common) const {
+        const auto weighted = [&](std::size_t i) {
+            const bool has_weight = weights_.size() == labels.size() && weights_[i] > 0;
+            return labels[i] * (has_weight ? weights_[i] : 1);
+        };
+        return labels[common] >= ratio_ * labels[rare] && weighted(common) >= ratio_ * weighted(rare);
+    }
     [[nodiscard]] bool is_missed_in_evaluation() {
         if (total_ < 500 || seen() > 20) return false;
         const auto common = static_cast<std::size_t>(
@@ -474,7 +484,7 @@ class ClassImbalance final : public Rule {
             return false;
         missed_.clear();
         for (std::size_t i = 0; i < std::min(labels_.size(), evaluated_.size()); ++i)
-            if (labels_[i] > 0 && labels_[common] >= ratio_ * labels_[i] && evaluated_[i] >= 10 &&
+            if (labels_[i] > 0 && counts_less(labels_, i, common) && evaluated_[i] >= 10 &&
                 found_[i] < kMissed * evaluated_[i] && !is_found_more_and_more(i))
                 missed_.push_back(i);
         return !missed_.empty();
@@ -502,7 +512,7 @@ class ClassImbalance final : public Rule {
         if (hits_[common] < kFound * recent_[common] && agreement() < kTellsApart) return false;
         missed_.clear();
         for (std::size_t i = 0; i < recent_.size(); ++i)
-            if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < kIgnored * recent_[i])
+            if (recent_[i] >= 20 && counts_less(recent_, i, common) && hits_[i] < kIgnored * recent_[i])
                 missed_.push_back(i);
         return !missed_.empty();
     }
@@ -516,7 +526,6 @@ class ClassImbalance final : public Rule {
     }
     // What is missed of the rows that it is trained on is missed of others, too. No evaluation tells.
     [[nodiscard]] bool is_missed_to_the_end() {
-        const double most = *std::max_element(recent_.begin(), recent_.end());
         const auto common = static_cast<std::size_t>(
             std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
         if (total_ < 2 * kWindow || seen() > 20 || hits_[common] < 0.9 * recent_[common]) return false;
@@ -524,7 +533,7 @@ class ClassImbalance final : public Rule {
         const Found& then = 4 * now_.step <= 3 * last_ ? now_ : before_;
         missed_.clear();
         for (std::size_t i = 0; i < recent_.size(); ++i) {
-            if (recent_[i] < 30 || most < ratio_ * recent_[i] || i >= then.shares.size()) continue;
+            if (recent_[i] < 30 || !counts_less(recent_, i, common) || i >= then.shares.size()) continue;
             const double share = hits_[i] / recent_[i];
             if (share < 0.25 && share <= then.shares[i]) missed_.push_back(i);
         }

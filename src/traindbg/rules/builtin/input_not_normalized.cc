@@ -35,7 +35,8 @@ const model::RuleInfo kInputNotNormalized = {
         "one's is "
         "below 0.02, however large, or whose values lie ten "
         "standard deviations and more away from 0, all on one side; the first module with "
-        "weights is no normalisation and no embedding, and is not given values of usual size that the model "
+        "weights is no normalisation and no embedding (of inputs of integers beside it), and is not given "
+        "values of usual size that the model "
         "makes of its one input itself; and after `steps` steps, or at the end of a run of at "
         "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
         "known), or the inputs are as large and at least 60 % of the values of the first tanh or sigmoid "
@@ -186,16 +187,22 @@ class InputNotNormalized final : public Rule {
         }
     }
 
-    // The module with weights that comes first makes any size into one.
+    // The module with weights that comes first makes any size into one. An embedding is given numbers of
+    // categories: where there are such inputs beside, those of floating point come to the module after it.
     static bool is_normalised_by_the_model(const model::StepView& step) {
         const model::TensorInfo* first = nullptr;
+        bool has_categories = false;
+        for (const model::TensorInfo& info : *step.tensors)
+            has_categories = has_categories || (info.role == model::Role::kInput && !is_float(info.dtype));
+        const auto is_embedding = [](const model::TensorInfo& info) {
+            return info.module_type.find("Embedding") != std::string::npos;
+        };
         for (const model::TensorInfo& info : *step.tensors)
             if ((info.role == model::Role::kWeight || info.role == model::Role::kBias) && info.layer >= 0 &&
-                (first == nullptr || info.layer < first->layer))
+                (first == nullptr || info.layer < first->layer) && !(has_categories && is_embedding(info)))
                 first = &info;
         if (first == nullptr) return false;
-        return first->module_type.find("Norm") != std::string::npos ||
-               first->module_type.find("Embedding") != std::string::npos;
+        return first->module_type.find("Norm") != std::string::npos || is_embedding(*first);
     }
 
     // The model makes another size of it itself, before its first layer: by a mean that it takes, say. Of

@@ -36,7 +36,9 @@ const model::RuleInfo kLossSpike = {
         "-1.5). And it is one where a single batch led the training astray: its loss was above what had been "
         "learned tenfold, those before and after it were usual, and then the median of 50 steps shows at "
         "least "
-        "80 % of what had been learned lost; until the loss is back and that was less than a quarter of the "
+        "80 % of what had been learned lost; or several batches running did, with losses a thousand times "
+        "the usual "
+        "one and alike; until the loss is back and that was less than a quarter of the "
         "training. And, from the start on, where the loss of three batches and more was above a hundred "
         "times "
         "its usual value and its start, and usual right before and after each. A loss that goes far above "
@@ -131,6 +133,9 @@ class LossSpike final : public Rule {
     // Of single batches, whose samples are of another kind.
     static constexpr double kMonstrous = 100;  // times the usual loss
     static constexpr double kAboveStart = 10;
+    static constexpr double kSteep = 1000;          // times the usual loss, up and down in one step each
+    static constexpr double kAlike = 5;             // times: losses of several such batches
+    static constexpr std::uint64_t kLongest = 500;  // of them
     static constexpr std::uint64_t kFewMonsters = 5, kFewWild = 3;  // wild: as far above the start, too
 
     // Losses far above all others, each of one step.
@@ -168,14 +173,16 @@ class LossSpike final : public Rule {
         double gradient = 0, usual_gradient = 0;  // where one was seen near it
     };
 
-    // One whose loss alone was far off, while the weights were as usual.
+    // One whose loss alone was far off, while the weights were as usual; or several running.
     struct Batch {
         model::StepIndex step = 0;
         double usual = 0, near = 0, loss = 0;  // up to `near` a loss is usual
         double line = 0;                       // above it most of what had been learned is lost
         double next = 0;                       // the loss after it
-        std::uint64_t steps = 0;               // since then
-        std::uint64_t lost = 0;                // of them, until the loss was back; 0: it is not
+        std::uint64_t more = 0;                // of its kind, one after the other
+        bool is_over = false;
+        std::uint64_t steps = 0;  // since then
+        std::uint64_t lost = 0;   // of them, until the loss was back; 0: it is not
         bool is_warned = false;
     };
 
@@ -274,7 +281,7 @@ class LossSpike final : public Rule {
         const double near = level + std::max(3 * usual.spread, 0.1 * scale);
         const bool is_one_batch = one && tested[kTested - 2] <= near && value - level > 10 * scale;
         if (!batch_ && is_one_batch && learned > 0.3 * loss_.start())
-            batch_ = Batch{step.step(), level, near, value, level + 0.8 * learned, 0, 0, 0, false};
+            batch_ = Batch{step.step(), level, near, value, level + 0.8 * learned};
         open_ = std::move(jump);
     }
 
@@ -326,13 +333,21 @@ class LossSpike final : public Rule {
     }
 
     void follow_batch(FindingSink& sink) {
-        ++batch_->steps;
         const double value = loss_.recent().values().back();
-        if (batch_->steps == 1) {
+        if (!batch_->is_over) {
+            // Weights that are led astray make a loss grow, and fall again in many steps.
+            const bool is_wild = batch_->loss > kSteep * std::max(batch_->usual, loss_.start());
+            const bool is_alike = value > batch_->loss / kAlike && value < batch_->loss * kAlike;
+            if (is_wild && is_alike && batch_->more < kLongest) {
+                ++batch_->more;
+                return;
+            }
+            const double most = batch_->more > 0 ? batch_->loss / kSteep : batch_->near;
+            if (value > most) return batch_.reset();  // the weights, or the task
             batch_->next = value;
-            if (value > batch_->near) batch_.reset();  // the weights, or the task
-            return;
+            batch_->is_over = true;
         }
+        ++batch_->steps;
         if (batch_->steps == kLate + kTested) {
             const auto late = loss_.recent().last(kLate);
             const double now = median({late.begin(), late.end()});
@@ -353,14 +368,21 @@ class LossSpike final : public Rule {
         found.severity = model::Severity::kWarning;
         found.first_step = batch_->step;
         found.tensor = loss_.tensor();
+        const model::StepIndex last = batch_->step + batch_->more;
+        const std::string which = batch_->more > 0
+                                      ? base::format("The batches of steps {} to {} are", batch_->step, last)
+                                      : base::format("The batch of step {} is", batch_->step);
         found.message = base::format(
-            "The batch of step {} is unlike the others: its loss was {}, {} is usual, and {} was that of the "
-            "batch after it. What its gradient left in the optimizer led the training astray: {} to {} steps "
-            "after it the loss was at {} (median), {} at the start.",
-            batch_->step, human_number(batch_->loss), human_number(batch_->usual), human_number(batch_->next),
+            "{} unlike the others: the loss was {}, {} is usual, and {} was that of the batch after. What "
+            "such "
+            "a gradient left in the optimizer led the training astray: {} to {} steps later the loss was at "
+            "{} "
+            "(median), {} at the start.",
+            which, human_number(batch_->loss), human_number(batch_->usual), human_number(batch_->next),
             kTested + 1, kTested + kLate, human_number(now), human_number(loss_.start()));
         found.fix = base::format(
-            "Look at the samples and targets of step {}: other units, a missing normalisation. Leave out "
+            "Look at the samples and targets from step {} on: other units, a missing normalisation. Leave "
+            "out "
             "batches with such a loss, or clip gradients before the optimizer step.",
             batch_->step);
         found.evidence.push_back({"loss of the batch", batch_->loss, "usual", batch_->usual});

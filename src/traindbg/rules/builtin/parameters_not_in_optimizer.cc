@@ -17,7 +17,8 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "At every look over `steps` steps in a row, from the second step on, a parameter of a watched model "
         "requires gradients and has one, no optimizer of the process holds it (also none that has not "
         "stepped yet), and its values do not change otherwise. Error where such weights still have the "
-        "distribution that an initialiser gives; info where they do not, because then they were trained "
+        "distribution that an initialiser gives, or did not require gradients at an earlier look; info where "
+        "they do not, because then they were trained "
         "or loaded before; warning where that cannot be told. The same of parameters of no watched model "
         "that "
         "the graph of the loss ends in, as those of a criterion are: warning where they are as they were "
@@ -74,28 +75,40 @@ class ParametersNotInOptimizer final : public Rule {
         if (!is_firing_) return;
         const std::optional<LoopFact> fresh = loop_fact(step, "not_in_optimizer_fresh");
         const std::optional<LoopFact> loaded = loop_fact(step, "not_in_optimizer_loaded");
+        const std::optional<LoopFact> thawed = loop_fact(step, "not_in_optimizer_thawed");
         const bool is_fresh = fresh && fresh->value > 0;
-        const bool is_loaded = loaded && loaded->value > 0;
-        model::Finding finding = is_fresh ? loop_finding(kKey, model::Severity::kError, seen_, *left_out)
-                                 : is_loaded
-                                     ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
-                                     : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
+        const bool is_thawed = thawed && thawed->value > 0;
+        const bool is_loaded = !is_thawed && loaded && loaded->value > 0;
+        model::Finding finding =
+            is_fresh || is_thawed ? loop_finding(kKey, model::Severity::kError, seen_, *left_out)
+            : is_loaded           ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
+                                  : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
         finding.places = static_cast<std::uint64_t>(left_out->value);
         finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
         finding.message = base::format(
             "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer "
             "has them: they never change.{}",
-            left_out->value, left_out->place, is_fresh ? " Their weights are as they were initialised." : "");
-        finding.fix = is_loaded
-                          ? base::format(
-                                "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the "
-                                "time for its gradients. Else give its parameters to the optimizer.",
-                                left_out->place)
-                          : base::format(
-                                "Give the parameters of {} to the optimizer: make it with "
-                                "model.parameters() after the model is complete, or call "
-                                "optimizer.add_param_group().",
-                                left_out->place);
+            left_out->value, left_out->place,
+            is_thawed  ? " They were frozen at first: the optimizer was made without them."
+            : is_fresh ? " Their weights are as they were initialised."
+                       : "");
+        finding.fix =
+            is_loaded ? base::format(
+                            "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the "
+                            "time for its gradients. Else give its parameters to the optimizer.",
+                            left_out->place)
+            : is_thawed
+                ? base::format(
+                      "Where they are unfrozen, give them to the optimizer: "
+                      "optimizer.add_param_group({{\"params\": {}.parameters(), \"lr\": ...}}); or make "
+                      "the optimizer with all parameters from the start, which skips those without a "
+                      "gradient.",
+                      left_out->place)
+                : base::format(
+                      "Give the parameters of {} to the optimizer: make it with "
+                      "model.parameters() after the model is complete, or call "
+                      "optimizer.add_param_group().",
+                      left_out->place);
         sink.fire(std::move(finding));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
