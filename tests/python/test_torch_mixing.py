@@ -72,6 +72,16 @@ def stacked_outputs(m, x):
     return m.wide(torch.stack(steps).reshape(len(x), TIME * WIDTH))
 
 
+def frames_of_clips(m, x):
+    frames = m.score(x.reshape(len(x) * TIME, WIDTH)).relu() + x.flatten(0, 1)
+    return m.head(m.gru(frames.view(TIME, len(x), WIDTH))[0][-1])
+
+
+def frames_of_clips_turned_back(m, x):
+    frames = F.relu(x.flatten(0, 1))
+    return m.head(frames.view(TIME, len(x), WIDTH).transpose(0, 1).mean(1))
+
+
 def gru_without_batch_first(m, x):
     return m.head(m.gru(x)[0][:, -1])
 
@@ -101,6 +111,8 @@ WRONG = {
     reshape_after_layers: ("samples_cut_anew", ""),
     view_of_outputs: ("samples_cut_anew", ""),
     stacked_outputs: ("samples_cut_anew", ""),
+    frames_of_clips: ("samples_cut_anew", ""),
+    frames_of_clips_turned_back: ("samples_cut_anew", ""),
     gru_without_batch_first: ("recurrent_over_samples", "gru"),
     gru_with_batch_first: ("recurrent_over_samples", "gru_first"),
     attention_without_batch_first: ("attention_over_samples", "attention"),
@@ -177,6 +189,27 @@ def heads_by_hand(m, x):
     return m.head(h.view(n, 2, t, w // 2).transpose(1, 2).reshape(n, t, w).mean(1))
 
 
+def heads_with_time_first(m, x):
+    """The same of [time, samples, width]."""
+    n, t, w = x.shape
+    h = x.transpose(0, 1).contiguous().view(t, n * 2, w // 2).transpose(0, 1)
+    h = torch.bmm(torch.bmm(h, h.transpose(1, 2)).softmax(-1), h)
+    return m.head(h.transpose(0, 1).contiguous().view(t, n, w).mean(0))
+
+
+def frames_by_themselves(m, x):
+    """A batch of clips is a batch of frames in between."""
+    frames = F.relu(m.score(x.flatten(0, 1)) + x.reshape(-1, WIDTH))
+    h = m.gru_first(frames.view(len(x), TIME, WIDTH))[0]
+    return m.head(h[:, -1] + frames.unflatten(0, (len(x), TIME)).transpose(0, 1).mean(0))
+
+
+def windows(m, x):
+    """Positions in windows, each a sample of its own for a while."""
+    each = m.encoder_first(x.view(len(x), TIME, 1, WIDTH).reshape(-1, 1, WIDTH))
+    return m.wide(each.view(len(x), TIME, 1, WIDTH).reshape(len(x), -1))
+
+
 def positions_as_rows(m, x):
     """All positions through a layer as one batch of rows."""
     rows = m.head(x.reshape(-1, WIDTH))
@@ -226,7 +259,8 @@ RIGHT = [
     states_as_documented, one_sequence_of_states, over_both_in_turn, parts_of_it,
     gru_transposed, gru_back_again, gru_batch_first, lstm_states, states_side_by_side,
     attention_both_ways, encoders, heads_by_hand, positions_as_rows, pooling, pooling_turned,
-    pairs_of_samples, convolutions, cells, groups_in_the_batch, indexed,
+    heads_with_time_first, frames_by_themselves, windows, pairs_of_samples, convolutions, cells,
+    groups_in_the_batch, indexed,
 ]  # fmt: skip
 
 

@@ -182,6 +182,18 @@ SEES_LATER = {
         lambda m, h, ids: m.part(h.transpose(1, 2)).transpose(1, 2),
         lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1, padding_mode="circular"),
     ),
+    "a centred mean": (
+        lambda m, h, ids: h - m.part(h.transpose(1, 2)).transpose(1, 2),
+        lambda: nn.AvgPool1d(3, stride=1, padding=1),
+    ),
+    "a mean, padded on both sides before": (
+        lambda m, h, ids: h - m.part(F.pad(h.transpose(1, 2), (1, 1), "replicate")).transpose(1, 2),
+        lambda: nn.AvgPool1d(3, stride=1),
+    ),
+    "a centred maximum": (
+        lambda m, h, ids: h - m.part(h.transpose(1, 2)).transpose(1, 2),
+        lambda: nn.MaxPool1d(3, stride=1, padding=1),
+    ),
     "both directions": (
         lambda m, h, ids: m.part(h)[0],
         lambda: nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True),
@@ -228,6 +240,10 @@ SEES_EARLIER = {
     "cut off on the right": (
         lambda m, h, ids: m.part(h.transpose(1, 2))[:, :, :-2].transpose(1, 2),
         lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=2),
+    ),
+    "a mean, padded on the left": (
+        lambda m, h, ids: h - m.part(F.pad(h.transpose(1, 2), (2, 0), "replicate")).transpose(1, 2),
+        lambda: nn.AvgPool1d(3, stride=1),
     ),
     "one direction": (
         lambda m, h, ids: m.part(h)[0],

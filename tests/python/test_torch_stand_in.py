@@ -53,11 +53,10 @@ def train(model, words=False, evaluate=True, steps=STEPS):
                     F.cross_entropy(model.logits(x), labels)
 
 
-def maxima(run, mode):
+def maxima(run, mode, name="input/0"):
     """The largest value of the input in each step of a mode."""
-    tensor = run["input/0"]
-    steps = tensor.steps(mode).tolist()
-    return {step: run.step(step, mode).tensors["input/0"].statistics.max for step in steps}
+    steps = run[name].steps(mode).tolist()
+    return {step: run.step(step, mode).tensors[name].statistics.max for step in steps}
 
 
 @pytest.mark.parametrize("words", [False, True])
@@ -142,3 +141,33 @@ def test_a_part_that_is_given_what_gradients_go_through_is_no_input(run_dir):
             pair.judge(pair.make(torch.full((10, 2), 3.0))).mean().backward()
             optimizer.step()
     assert set(maxima(td.Run(run_dir), "train").values()) == {3.0}
+
+
+@pytest.mark.parametrize(
+    ("begins", "of_part", "of_model"), [(2, "0", "model.0"), (0, "part.0", "0")]
+)
+def test_inputs_of_the_model_in_evaluations_are_others(begins, of_part, of_model, run_dir):
+    """A frozen body is computed with apart; evaluations call the model."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(net[1].parameters(), lr=0.1)
+    with td.watch(net, run_dir=run_dir, every=1):
+        for step in range(STEPS):
+            net.train()
+            x, labels = batch(step)
+            with torch.no_grad():
+                features = net[0](x)
+            optimizer.zero_grad()
+            F.cross_entropy(net[1](features), labels).backward()
+            optimizer.step()
+            net.eval()
+            if step >= begins:
+                with torch.no_grad():
+                    F.cross_entropy(net(x), labels)
+    run = td.Run(run_dir)
+    assert run[f"input/{of_part}"].shape == (10, 4)
+    assert len(maxima(run, "train", f"input/{of_part}")) == STEPS - 2
+    evaluated = run[f"input/{of_model}"]
+    assert evaluated.shape == (10, 8)
+    assert evaluated.steps("eval").size > 0
+    assert not run.names("loop/rows_evaluated")

@@ -1,4 +1,4 @@
-"""What convolutions over a sequence show of later positions, and what moves it along.
+"""What convolutions and pooling over a sequence show of later positions, and what moves it along.
 
 Of a convolution that adds nothing itself, what a call before it padded tells where its positions
 are; of one that pads both ends, what is cut off what it returns. Weights are looked at where they
@@ -52,6 +52,19 @@ class _Longer(NamedTuple):
     weight: torch.Tensor  # without gradient
 
 
+# Means and maxima of neighbours; the second by the word that leaves out the places of the maxima.
+POOLING: frozenset[Any] = frozenset(
+    {torch.avg_pool1d, torch.max_pool1d, functional.avg_pool1d, functional.max_pool1d}
+)
+
+
+def _number(value: Any) -> int | None:
+    """Of one dimension: the number, or the only one of a tuple."""
+    if isinstance(value, (tuple, list)) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, int) else None
+
+
 def flag(found: torch.Tensor) -> Flag:
     """Whether that is True, where it is at hand."""
     return bool(found) if may_read(found) else found
@@ -88,6 +101,24 @@ class Convolutions:
         if before < after and padded is None:
             self._keep_longer(args, kwargs, result, weight, before, number)
         return Along(min(before, after), sees_later)
+
+    def pooled(self, args: Any, kwargs: Any, result: Any) -> Along | None:
+        """Of one of POOLING: a convolution all of whose weights count."""
+        given = args[0] if args else kwargs.get("input")
+        width = _number(args[1] if len(args) > 1 else kwargs.get("kernel_size"))
+        stride = args[2] if len(args) > 2 else kwargs.get("stride")
+        if not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor):
+            return None
+        if given.dim() != 3 or width is None or width < 2 or _number(stride) != 1:
+            return None
+        before, after = given.shape[-1], result.shape[-1]
+        if before == after:
+            return Along(before, sees_later=True)
+        padded = self._padded.get(id(given))
+        if padded is None or padded.result() is not given or before <= after:
+            return None
+        is_whole = before - after == padded.front + padded.back
+        return Along(after, sees_later=is_whole and padded.back > 0)
 
     def _keep_longer(
         self,

@@ -3,10 +3,10 @@
 A parameter without a gradient may be one that nobody uses, or one whose values are used and whose
 graph is cut on the way; only the values tell which. `Flow` follows them through the operations of
 one forward pass, below autograd, by the memory that they lie in; where a model's parts are called
-and never itself, from the first of them on until the backward pass begins. One that became a number of
-Python's is known again where an operation is given the number, or a simple function of it. `Zeros`
-listens at the nodes that lead to given parameters in one backward pass. No tensor and no node is
-kept beyond that.
+and never itself, from the first of them on until the backward pass begins. One that became a number
+of Python's is known again where an operation is given the number, or a simple function of it.
+`Zeros` listens at the nodes that lead to given parameters in one backward pass. No tensor and no
+node is kept beyond that.
 """
 
 from __future__ import annotations

@@ -151,7 +151,9 @@ class Sink(Protocol):
     def stand_in_begins(self, root: torch.nn.Module) -> int: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
-    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
+    def model_input(
+        self, place: Place, number: int, tensor: torch.Tensor, is_of_part: bool
+    ) -> None: ...
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
@@ -547,8 +549,9 @@ class ForwardObserver:
         self._path.observing = True
 
     def _take_inputs(self, given: Any) -> None:
-        for _, tensor in tensors_in(given) if self._takes_inputs else ():
-            self._sink.model_input(self._root_place, self._inputs, tensor)
+        is_of_part = self._path.without_root
+        for _, tensor in tensors_in(given, 3) if self._takes_inputs else ():
+            self._sink.model_input(self._root_place, self._inputs, tensor, is_of_part)
             self._inputs += 1
 
     def _count_unseen(self) -> None:

@@ -150,7 +150,7 @@ def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
 
 
 def _is_of_tables(node: Any) -> bool:
-    """Whether a layer's input is data and rows of embeddings, side by side or added, and no more."""
+    """Whether a layer's input is data and rows of embeddings, side by side or added, no more."""
     waiting, tables = [node], 0
     for _ in range(_MOST_STEPS):
         if not waiting:
@@ -159,7 +159,7 @@ def _is_of_tables(node: Any) -> bool:
         name = here.name()
         if name in _OF_TABLES:
             tables += 1
-        elif name == "CatBackward0" or name == "AddBackward0" or name in SAME_ELEMENTS:
+        elif name in ("CatBackward0", "AddBackward0") or name in SAME_ELEMENTS:
             waiting.extend(next_nodes(here))
         elif not is_leaf(here):
             return False

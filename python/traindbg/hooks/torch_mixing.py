@@ -3,7 +3,8 @@
 The dimension along which a batch's samples lie is followed from the model's first input through
 what the first forward passes call. Told of are a recurrent layer or an attention that goes from
 sample to sample, a softmax that sums to one over them, and a `view` or `reshape` that puts them
-elsewhere (where a transpose is meant): it makes each new sample of pieces of several.
+elsewhere (where a transpose is meant): it makes each new sample of pieces of several. That also of
+samples that are taken apart in between, as clips into a batch of frames.
 
 Which dimension of the input that is, the loss says: it must be given one label for each. That these
 are samples, which know nothing of each other, and no steps of one thing, is known where a
@@ -243,6 +244,7 @@ class _Mark(NamedTuple):
 
     tensor: weakref.ref[torch.Tensor]
     axis: int
+    each: int  # places of each sample, one after the other: the frames of a clip
 
 
 def _is_cut_anew(tensor: torch.Tensor) -> bool:
@@ -306,23 +308,24 @@ class _Following:
             self._tell(CUT, "")
         self._mark(tensor, self.axis)
 
-    def _mark(self, result: Any, axis: Axis) -> None:
+    def _mark(self, result: Any, axis: Axis, each: int = 1) -> None:
         if isinstance(result, tuple) and result:
             result = result[0]  # values beside their places, outputs beside a state
         if axis is None or type(result) is not torch.Tensor or result.dim() <= axis:
             return
-        if result.shape[axis] == self.samples and len(self._marks) < _MOST_MARKS:
-            self._marks[id(result)] = _Mark(weakref.ref(result), axis)
+        if result.shape[axis] == self.samples * each and len(self._marks) < _MOST_MARKS:
+            self._marks[id(result)] = _Mark(weakref.ref(result), axis, each)
 
-    def _axis_of(self, value: torch.Tensor) -> Axis:
+    def _axis_of(self, value: torch.Tensor) -> tuple[int, int] | None:
         """None also where its shape was changed in place since."""
         known = self._marks.get(id(value))
         tensor = None if known is None else known.tensor()
         if known is None or tensor is None or tensor is not value or tensor.dim() <= known.axis:
             return None
-        return known.axis if tensor.shape[known.axis] == self.samples else None
+        is_there = tensor.shape[known.axis] == self.samples * known.each
+        return (known.axis, known.each) if is_there else None
 
-    def _first_known(self, values: Any) -> tuple[torch.Tensor, int] | None:
+    def _first_known(self, values: Any) -> tuple[torch.Tensor, int, int] | None:
         for value in values:
             if isinstance(value, (list, tuple)):
                 found = self._first_known(value)
@@ -331,7 +334,7 @@ class _Following:
             elif isinstance(value, torch.Tensor):
                 axis = self._axis_of(value)
                 if axis is not None:
-                    return value, axis
+                    return value, *axis
         return None
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -340,9 +343,13 @@ class _Following:
         if known is None:
             return
         self.is_followed = True
-        value, axis = known
+        value, axis, each = known
         if function in _VIEWS:
-            self._viewed(place, value, axis, result)
+            self._viewed(place, value, axis, each, result)
+        elif each > 1:  # as a batch of more samples; who goes from one to the next is not asked
+            follow = _FOLLOWED.get(function)
+            if follow is not None and function not in _SPLITS:
+                self._mark(result, follow(value, axis, args, kwargs, result), each)
         elif function in _RECURRENTS:
             self._recurrent_called(place, value, axis, args, result)
         elif function is _multi_head:
@@ -353,19 +360,23 @@ class _Following:
             if function in _SOFTMAXES:
                 self._softmax_called(place, value, axis, args, kwargs)
             to: Axis = _FOLLOWED[function](value, axis, args, kwargs, result)
-            for each in result if function in _SPLITS else (result,):
-                self._mark(each, to)
+            for part in result if function in _SPLITS else (result,):
+                self._mark(part, to)
             if function in _PRODUCTS and to == 0 and result.dim() == 2:
                 self.has_scores = True
 
-    def _viewed(self, place: str, value: torch.Tensor, axis: int, result: torch.Tensor) -> None:
+    def _viewed(
+        self, place: str, value: torch.Tensor, axis: int, each: int, result: torch.Tensor
+    ) -> None:
         count, shape = self.samples, result.shape
         kept = _keeps_samples(value, axis, count, shape)
         if kept is not None:
-            self._mark(result, kept)
+            self._mark(result, kept, shape[kept] // count)
         elif axis == 0:
-            if len(shape) > 1 and shape[0] > 1 and shape[1] == count:
+            if len(shape) > 1 and shape[0] > 1 and shape[1] == count and each in (1, shape[0]):
                 self._tell(VIEW, place)  # [time, samples, ...], of [samples, time, ...]
+        elif each > 1:
+            return
         elif axis == 1 and len(shape) > 0 and shape[0] == count != value.shape[0] > 1:
             self._tell(VIEW, place)  # [samples, ...], of [time, samples, ...]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from traindbg.hooks.torch_convolutions import Along, Convolutions, Flag, flag
+from traindbg.hooks.torch_convolutions import POOLING, Along, Convolutions, Flag, flag
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_nodes import next_nodes
@@ -81,6 +81,7 @@ MIXERS: frozenset[Any] = (
     | _PASSING
     | _ADDING
     | _CUTTING
+    | POOLING
 )
 
 
@@ -910,6 +911,8 @@ class SequenceObserver:
             elif function is torch.conv1d:
                 called = self._convolutions.called(args, kwargs, result, len(self._calls))
                 self._moved(place, called)
+            elif function in POOLING:
+                self._moved(place, self._convolutions.pooled(args, kwargs, result))
             elif function is functional.linear or function in _PRODUCTS:
                 return
             elif function is functional.pad or function in _ROLLS:
