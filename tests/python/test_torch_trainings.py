@@ -268,6 +268,64 @@ def test_each_of_two_optimizers_is_followed(run_dir, is_cleared: bool):
     assert set(of_other) == {0.0}
 
 
+def taking_turns(run_dir, between=lambda actor, critic: None, before=lambda actor, critic: None):
+    """A critic learns, then an actor by way of the critic."""
+    actor, critic = nn.Linear(3, 2), nn.Linear(2, 1, bias=False)
+    of_actor = torch.optim.Adam(actor.parameters(), lr=0.01)
+    of_critic = torch.optim.Adam(critic.parameters(), lr=0.01)
+    with (
+        td.watch(critic, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]),
+        td.watch(actor),
+    ):
+        for _ in range(8):
+            before(of_actor, of_critic)
+            critic(torch.randn(16, 2)).square().mean().backward()
+            of_critic.step()
+            between(of_actor, of_critic)
+            critic(actor(torch.randn(16, 3))).mean().backward()
+            of_actor.step()
+    return {value for _, value in facts(run_dir, "loop/gradients_of_another/weight")}
+
+
+def test_a_critic_that_steps_by_what_the_actor_left(run_dir):
+    def between(of_actor, of_critic):
+        of_critic.zero_grad()
+        of_actor.zero_grad()
+
+    assert 1 in taking_turns(run_dir, between=between)
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_a_critic_that_is_cleared_before_its_pass(run_dir, to_none):
+    def before(of_actor, of_critic):
+        of_actor.zero_grad(set_to_none=to_none)
+        of_critic.zero_grad(set_to_none=to_none)
+
+    def between(of_actor, of_critic):
+        of_actor.zero_grad(set_to_none=to_none)
+
+    assert taking_turns(run_dir, between, before) == {0}
+
+
+def test_a_trunk_that_two_losses_train(run_dir):
+    trunk, head = nn.Linear(3, 4), nn.Linear(4, 1)
+    of_head = torch.optim.SGD(head.parameters(), lr=0.01)
+    of_trunk = torch.optim.SGD(trunk.parameters(), lr=0.01)
+    with (
+        td.watch(trunk, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]),
+        td.watch(head),
+    ):
+        for _ in range(8):
+            of_head.zero_grad()
+            of_trunk.zero_grad()
+            head(trunk(torch.randn(8, 3))).square().mean().backward()
+            of_head.step()
+            trunk(torch.randn(8, 3)).square().mean().backward()
+            of_trunk.step()
+    names = [name for name in td.Run(run_dir).names() if "gradients_of_another" in name]
+    assert {value for name in names for _, value in facts(run_dir, name)} <= {0}
+
+
 def test_running_statistics_that_stand_still(run_dir):
     def train_with(model, directory):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -140,6 +140,7 @@ class BackwardObserver:
             self._take_cleared()
         if self._hot.due & _LOOP:
             guarded("loop", self._facts.kept.pass_begins, self._watched.tables)
+            guarded("loop", self._facts.foreign.pass_begins, self._watched.tables, root)
             self._facts.turns.pass_begins()
             self._facts.clips.backward_begins()
 

@@ -272,7 +272,7 @@ class Flow:
             return
         if not self._is_marked or not isinstance(root, torch.Tensor):
             return
-        nodes = _nodes_of(root)
+        nodes = nodes_of(root)
         if nodes is not None:
             self.was_followed = True
             self.found = self.found.union(*(node.metadata.get(_KEY, _NONE) for node in nodes))
@@ -285,7 +285,7 @@ class Flow:
         self._handles = []
 
 
-def _nodes_of(root: torch.Tensor) -> dict[Any, list[Any]] | None:
+def nodes_of(root: torch.Tensor) -> dict[Any, list[Any]] | None:
     """The nodes of a graph, each with those that it leads on to. None: they are too many."""
     waiting = [root.grad_fn] if root.grad_fn is not None else []
     nodes: dict[Any, list[Any]] = {}
@@ -321,7 +321,7 @@ class Zeros:
         self._any: list[torch.Tensor | None] = []  # of the nodes that are listened to
         # By the name: at which nodes a gradient may end, and those after each of them.
         self._ways: dict[str, list[tuple[int, list[int], bool]]] = {}
-        nodes = _nodes_of(root)
+        nodes = nodes_of(root)
         if nodes is None:
             return
         users: dict[Any, list[Any]] = {}
@@ -335,7 +335,7 @@ class Zeros:
                 leaves.setdefault(parameters[id(leaf)], []).append(node)
             elif id(leaf) in trained:
                 is_trained.add(node)
-        beside = {user for node in _same(is_trained, users) for user in users.get(node, ())}
+        beside = {user for node in same_elements(is_trained, users) for user in users.get(node, ())}
         numbers: dict[Any, int] = {}
         for name, ends in leaves.items():
             way = _above(ends, users)
@@ -396,7 +396,7 @@ class Zeros:
         return found
 
 
-def _same(leaves: set[Any], users: dict[Any, list[Any]]) -> set[Any]:
+def same_elements(leaves: set[Any], users: dict[Any, list[Any]]) -> set[Any]:
     """Leaves, and the nodes that only give them another shape."""
     found = set(leaves)
     for leaf in leaves:

@@ -109,6 +109,11 @@ std::optional<Weight> non_finite_input(const Symptoms& symptoms) {
 std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("gradients_not_cleared");
     if (finding == nullptr) return std::nullopt;
+    if (finding->tensor.starts_with("loop/gradients_of_another/"))
+        return Weight{
+            0.95,
+            finding->message + " Refuted if both losses are to train these parameters, by one step for both.",
+            finding->fix};
     return Weight{
         0.95,
         "Every backward() found the gradients of the steps before: the optimizer uses a growing sum, "

@@ -25,7 +25,11 @@ const model::RuleInfo kGradientsNotCleared = {
         "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
         "threshold: a training that clears its gradients has none there. Of several optimizers each is "
         "followed from one of "
-        "its steps to the next: at no backward pass between them was the gradient gone or zero.",
+        "its steps to the next: at no backward pass between them was the gradient gone or zero. Or, of two "
+        "optimizers, a loss of one goes "
+        "through parameters of the other on its way, leaves gradients there, and the other steps by these "
+        "and those of "
+        "a pass of its own: the critic by what the actor's loss left, say.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
         "effective learning rate grows with every step, old gradients pull in directions that are long "
@@ -50,6 +54,7 @@ const model::RuleInfo kGradientsNotCleared = {
 constexpr model::Schedule kSchedule = {.every = 50, .dense_until = 10};
 constexpr std::string_view kTensor = "loop/gradient_before_backward";
 constexpr std::string_view kKept = "loop/gradients_kept/";
+constexpr std::string_view kOfAnother = "loop/gradients_of_another/";
 constexpr std::string_view kClearedSince = "loop/cleared_between_passes";
 
 class GradientsNotCleared final : public Rule {
@@ -119,7 +124,9 @@ class GradientsNotCleared final : public Rule {
         }
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoop || !std::string_view(info.name).starts_with(kKept)) continue;
+            const bool is_foreign = std::string_view(info.name).starts_with(kOfAnother);
+            const bool is_kept = std::string_view(info.name).starts_with(kKept);
+            if (info.role != model::Role::kLoop || !(is_kept || is_foreign)) continue;
             ++judged_;
             Kept& kept = kept_[info.name];
             if (sample.value == 0) {
@@ -135,12 +142,22 @@ class GradientsNotCleared final : public Rule {
             finding.first_step = kept.first;
             finding.tensor = info.name;
             finding.layer = info.module;
-            finding.message = base::format(
-                "The optimizer that holds {} never has its gradients cleared: they were still there at every "
-                "backward pass between its steps, {} times in a row since step {}. Each of its steps uses "
-                "the "
-                "sum of all gradients so far, those of other optimizers' losses among them.",
-                info.module, kept.in_a_row, kept.first);
+            finding.message =
+                is_foreign ? base::format(
+                                 "Each step of the optimizer that holds {} uses gradients of another "
+                                 "optimizer's loss, too: that "
+                                 "loss goes through these parameters, left its gradients there, and they "
+                                 "were still there when "
+                                 "backward() was called for this optimizer, {} times in a row since step {}.",
+                                 info.module, kept.in_a_row, kept.first)
+                           : base::format(
+                                 "The optimizer that holds {} never has its gradients cleared: they were "
+                                 "still there at every "
+                                 "backward pass between its steps, {} times in a row since step {}. Each of "
+                                 "its steps uses "
+                                 "the "
+                                 "sum of all gradients so far, those of other optimizers' losses among them.",
+                                 info.module, kept.in_a_row, kept.first);
             finding.fix =
                 "Call zero_grad() of this very optimizer, after the other losses' backward() and before its "
                 "own: one optimizer's zero_grad() does not clear another's parameters.";

@@ -1,0 +1,154 @@
+"""Whether one of two optimizers steps by gradients that the other one's loss has left.
+
+    critic_loss.backward()
+    opt_critic.step()
+    opt_critic.zero_grad()              # in place of before the pass
+    (-critic(s, actor(s))).backward()   # goes through the critic, and leaves gradients there
+    opt_actor.step()
+
+What is left is added to the critic's next gradient. It is known by the order of what happens: a
+pass after the critic's step found no gradients there and left some, the other optimizer stepped,
+and the pass by which the critic steps found them and reached nothing of the other's. That the loss
+goes through the critic on its way to the actor says the graph: a part that two losses train
+together, such as a trunk with two heads, has its gradients from both on purpose.
+
+No tensor is kept. Of gradients on a device it is known only that there are none.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_flow import nodes_of, same_elements
+from traindbg.hooks.torch_later import may_read
+from traindbg.hooks.torch_left_out import parameters_of
+from traindbg.hooks.torch_nodes import is_leaf, next_nodes
+from traindbg.hooks.torch_shards import local_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from traindbg.hooks.torch_parameters import Parameters
+
+_MOST_WALKS = 12  # through graphs
+
+
+class _Turn:
+    """Of one optimizer, since its last step."""
+
+    __slots__ = ("found", "goes_through", "is_left", "other_stepped", "others")
+
+    def __init__(self) -> None:
+        self.is_left = False  # gradients, by a pass that found none
+        self.goes_through: bool | None = None  # that pass, on its way to the other's parameters
+        self.other_stepped = False  # after that pass
+        self.found: bool | None = None  # by the latest pass: such gradients; None: not known
+        self.others: tuple[int, int] | None = None  # the other's gradient before that pass
+
+
+def _state_of(parameter: torch.Tensor | None) -> tuple[int, int] | None:
+    """Another one after a pass that reached the parameter."""
+    gradient = None if parameter is None else parameter.grad
+    return None if gradient is None else (id(gradient), gradient._version)
+
+
+class ForeignGradients:
+    """One per recording, one thread."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """What comes is not what follows."""
+        self._turns: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Turn] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._walks = 0
+
+    def pass_begins(self, tables: Mapping[torch.optim.Optimizer, Parameters], root: Any) -> None:
+        """A backward pass begins."""
+        if len(tables) != 2:
+            return
+        optimizers = list(tables)
+        for optimizer, other in (optimizers, optimizers[::-1]):
+            turn = self._turns.setdefault(optimizer, _Turn())
+            has_any = _has_any(tables[optimizer].smallest)
+            turn.others = _state_of(tables[other].smallest)
+            if has_any is None:
+                turn.found = None
+                turn.is_left = False
+            elif not has_any:
+                turn.found, turn.is_left, turn.other_stepped = False, True, False
+                turn.goes_through = self._goes_through(root, tables, optimizer, other)
+            else:
+                turn.found = turn.is_left and turn.other_stepped
+
+    def will_step(
+        self, optimizer: torch.optim.Optimizer, tables: Mapping[torch.optim.Optimizer, Parameters]
+    ) -> bool | None:
+        """Whether its gradients are of the other one's loss, too; None: that is not known."""
+        turn = self._turns.pop(optimizer, None)
+        if turn is None or len(tables) != 2 or optimizer not in tables:
+            return None
+        other = next(one for one in tables if one is not optimizer)
+        others = self._turns.get(other)
+        if others is not None:
+            others.other_stepped = True
+        if not turn.found:
+            return turn.found
+        is_reached = _state_of(tables[other].smallest) != turn.others
+        return True if turn.goes_through and not is_reached else None
+
+    def _goes_through(
+        self,
+        root: Any,
+        tables: Mapping[torch.optim.Optimizer, Parameters],
+        optimizer: torch.optim.Optimizer,
+        other: torch.optim.Optimizer,
+    ) -> bool | None:
+        if self._walks >= _MOST_WALKS or not isinstance(root, torch.Tensor):
+            return None
+        nodes = nodes_of(root)
+        self._walks += 1
+        if nodes is None:
+            return None
+        wanted = {id(p): of for of in (optimizer, other) for p in parameters_of(of)}
+        users: dict[Any, list[Any]] = {}
+        begins: list[Any] = []
+        ends: set[Any] = set()
+        for node, after in nodes.items():
+            for one in after:
+                users.setdefault(one, []).append(node)
+            owner = wanted.get(id(node.variable)) if is_leaf(node) else None
+            if owner is other:
+                begins.append(node)
+            elif owner is optimizer:
+                ends.add(node)
+        if not begins or not ends:
+            return False
+        ends = same_elements(ends, users)
+        # Of all that is computed from the other's parameters: whether this one's are used in it.
+        above: set[Any] = set()
+        while begins:
+            node = begins.pop()
+            if node not in above:
+                above.add(node)
+                begins.extend(users.get(node, ()))
+        return any(not ends.isdisjoint(next_nodes(node)) for node in above)
+
+
+def _has_any(parameter: torch.Tensor | None) -> bool | None:
+    """Whether it has a gradient that is not 0; None where a look would wait."""
+    gradient = None if parameter is None else parameter.grad
+    if gradient is None:
+        return False
+    if not may_read(gradient):
+        return None
+    if gradient.layout is not torch.strided:
+        return True
+    with own_operations():
+        return bool(local_part(gradient).any())
