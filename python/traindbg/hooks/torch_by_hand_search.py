@@ -30,9 +30,7 @@ _CHANGES = 2  # weights that are loaded or made anew after a trial change once
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
 _LOOKS_EVERY = 64
 _MOST_PASSES = 10_000  # without a change
-_PASSES_OF_NO_UPDATE = (
-    _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
-)
+_PASSES_OF_NO_UPDATE = _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
 _NEAR = 0.5  # an update changes less of a tensor than this
 _COMPARED = 8  # leaves
 

@@ -32,7 +32,6 @@ from traindbg.hooks.torch_hazards import HazardObserver
 from traindbg.hooks.torch_held import GraphsHeld
 from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_left_behind import LeftBehind
-from traindbg.hooks.torch_left_losses import LeftLosses
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_margins import are_changed_by_data
@@ -115,7 +114,6 @@ class Facts:
         self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
-        self.left_losses = LeftLosses()
         self._averages = Averages(watched)
         self._copies = Copies(watched, hot, self._copy_called)
         self._copy: Found | None = None  # was called, and no loss was heard yet
@@ -151,7 +149,6 @@ class Facts:
         self.sequences.forget()
         self.hazards.forget()
         self.mixing.forget()
-        self.left_losses.forget()
         modes.clear()
         self.forgotten.forget()
         self._dropped = 0.0
@@ -168,7 +165,6 @@ class Facts:
         self.mixing.clear()
         self._held.clear()
         self.left_behind.end()
-        self.left_losses.stop()
 
     # A forward pass.
 
@@ -178,7 +174,6 @@ class Facts:
         self.sequences.begin(bool(self._hot.due & _LOOP), model, is_alone)
         self.hazards.begin(bool(self._hot.due & _LOOP))
         self.mixing.begin(bool(self._hot.due & _LOOP))
-        self.left_losses.called(self._hot.passes, self._hot.steps)
         self.probes.forward_begins(model)
 
     def evaluation_begins(self, model: torch.nn.Module) -> bool:
@@ -205,8 +200,6 @@ class Facts:
         self._neighbours.called_again()
         self.probes.called_again()
         self._rows.called_again()
-        if self.are_followed and self.left_losses.called_again(self._hot.passes, self._hot.steps):
-            self._hot.has_deferred = True  # to be asked when the step ends
 
     def input_given(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         """The model is given its input number `number`."""
@@ -558,14 +551,6 @@ class Facts:
             for name, value in facts.items():
                 if not name.startswith("rows_evaluated"):
                     self._tensors.fact(name, value)
-
-    def tell_left_losses(self) -> None:
-        """A step ends: losses that were not finite, and of which no backward pass was made."""
-        left = self.left_losses.read()
-        if left is not None:
-            self._tensors.tell("losses_left_out", left.losses, always=True)
-            loss = self._tensors.id_of("loss/left_out", "loss", always=True)
-            self._tensors.take_number(loss, left.value)
 
     def ask_rows(self) -> None:
         """A step ends: asks for what `tell_rows` reads."""

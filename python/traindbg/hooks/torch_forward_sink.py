@@ -164,7 +164,6 @@ class ForwardSink:
             return NOTHING
         self._hot.forward_seen = True
         self._looked_at = self._micro.number
-        self._facts.left_losses.called(self._hot.passes, self._hot.steps)
         return INPUTS
 
     def stand_in_begins(self, root: torch.nn.Module) -> int:

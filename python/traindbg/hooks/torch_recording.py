@@ -88,7 +88,6 @@ class Recording:
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
         loader_labels = LoaderLabels(self.session, self.guard, self.watched, self._evaluations)
         self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen, loader_labels)
-        self._facts.left_losses.end_step = self._end_left_step
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
@@ -691,18 +690,12 @@ class Recording:
                 self.guard.failed("devices", error)
             self.tensors.later.deliver()
             guarded("rows", self._facts.tell_rows)
-            guarded("left losses", self._facts.tell_left_losses)
 
     def end_step(self) -> None:
         """Ends a step that no optimizer made."""
         before = self.hot.due
         self._losses.release(at_end=True)
         self._begin_step(before, self.hot.end_step())
-
-    def _end_left_step(self) -> None:
-        """Many losses were left out, one after the other: what goes wrong is to be told now."""
-        self.drain()
-        self.end_step()
 
     def _correct_if_asked(self, answer: int) -> None:
         """After an optimizer's step."""

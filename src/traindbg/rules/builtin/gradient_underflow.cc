@@ -33,7 +33,9 @@ const model::RuleInfo kGradientUnderflow = {
         "exactly 0, and the others are on average less than 16 times 2^-24, the least that float16 has; or "
         "one has so more than half of "
         "them, and the others less than four times that; or "
-        "all of them are 0 where those of other layers are in float16's subnormal range. So at `patience` "
+        "all matrices have some zeros, and else gradients below 64 times that; or all of them are 0 where "
+        "those of other layers "
+        "are in float16's subnormal range. So at `patience` "
         "captured steps in a row, while the loss is above a tenth of its start.",
     .why =
         "float16 ends at 6e-8. A gradient below that is 0: the weight does not move, however often it is "
@@ -91,9 +93,11 @@ class GradientUnderflow final : public Rule {
     static constexpr const char* kKey = "underflow";
     static constexpr int kCleanLooks = 20;
     static constexpr double kPlainZeros = 0.5;
+    static constexpr double kCoarse = 64;  // times the least number of float16
+    static constexpr double kFewZeros = 0.004;
 
     struct Look {
-        std::size_t all = 0, lost = 0, empty = 0, subnormal = 0;
+        std::size_t all = 0, lost = 0, empty = 0, subnormal = 0, coarse = 0;
         bool is_plain = false;  // of one matrix alone
         double worst = -1;      // share of zeros
         double size = 0;        // of the other entries there
@@ -143,7 +147,17 @@ class GradientUnderflow final : public Rule {
         }
         const double size = s.l1 / static_cast<double>(s.count - s.zero);
         if (size < 1024 * kQuantum) ++look.subnormal;
+        // Scaled by hand and divided since, they may be smaller than float16 can be, and none is 0.
+        if (size >= kQuantum && size < kCoarse * kQuantum && share > kFewZeros) {
+            ++look.coarse;
+            if (look.lost == 0 && (look.place == nullptr || size < look.size)) {
+                look.place = &info;
+                look.worst = share;
+                look.size = size;
+            }
+        }
         if (share <= zeros_ || size >= 16 * kQuantum) return;
+        if (look.lost == 0) look.worst = -1;
         ++look.lost;
         look.is_plain = look.is_plain || (share > kPlainZeros && size < 4 * kQuantum);
         if (share > look.worst) {
@@ -159,9 +173,11 @@ class GradientUnderflow final : public Rule {
             look.size = 0;
             look.place = look.first_empty;
         }
-        return look.is_plain ||
+        return look.is_plain || is_coarse(look) ||
                (look.lost > 0 && static_cast<double>(look.lost) >= layers_ * static_cast<double>(look.all));
     }
+    // All of them are a few times the least number: what flows between layers, a sum of fewer, is below it.
+    [[nodiscard]] static bool is_coarse(const Look& look) { return look.all >= 2 && look.coarse == look.all; }
     [[nodiscard]] bool has_converged() const {
         return loss_.count() >= 10 && loss_.start() > 0 && loss_.level() < 0.1 * loss_.start();
     }
@@ -172,14 +188,23 @@ class GradientUnderflow final : public Rule {
         finding.first_step = seen_.first();
         finding.tensor = look.place->name;
         finding.layer = look.place->module;
-        finding.places = look.lost;
-        finding.message = base::format(
-            "{:.0f} % of the gradient of {} are exactly 0{}: float16 has nothing below 6e-8, and the loss is "
-            "not scaled. So it is in {} of {} weight matrices.",
-            100 * look.worst, place_in_words(look.place->name),
-            look.size > 0 ? base::format(", the other entries {} on average", human_number(look.size))
-                          : std::string(),
-            look.lost, look.all);
+        finding.places = std::max<std::uint64_t>(look.lost, 1);
+        if (look.lost == 0)
+            finding.message = base::format(
+                "The gradients of all {} weight matrices are a few times the least number of float16: "
+                "entries of "
+                "that of {} are {} on average, where nothing is below 6e-8, and the loss is not scaled. What "
+                "flows from layer to layer is smaller still, and is lost.",
+                look.all, place_in_words(look.place->name), human_number(look.size));
+        else
+            finding.message = base::format(
+                "{:.0f} % of the gradient of {} are exactly 0{}: float16 has nothing below 6e-8, and the "
+                "loss is "
+                "not scaled. So it is in {} of {} weight matrices.",
+                100 * look.worst, place_in_words(look.place->name),
+                look.size > 0 ? base::format(", the other entries {} on average", human_number(look.size))
+                              : std::string(),
+                look.lost, look.all);
         finding.fix =
             "Scale the loss with torch.amp.GradScaler (scaler.scale(loss).backward(); "
             "scaler.step(optimizer); scaler.update()), or use bfloat16 instead of float16.";

@@ -26,10 +26,7 @@ const model::RuleInfo kNonFinite = {
     .when =
         "A loss, a gradient or a weight holds a NaN or an infinity at a training step (error), or a loss "
         "does in an "
-        "evaluation (warning). A loss that the loop left out, as by `if not torch.isfinite(loss): continue`, "
-        "is "
-        "an error where that was done three times or more, with 5 % of the batches, else a note. It fires at "
-        "the first such step and names where the step's data flow first "
+        "evaluation (warning). It fires at the first such step and names where the step's data flow first "
         "shows "
         "it: the weights that the step began with, the input, the modules in forward order, the loss, the "
         "gradients "
@@ -51,8 +48,7 @@ const model::RuleInfo kNonFinite = {
         "the learning rate and clip the gradients. Neither: look for log, division, square root or exp of "
         "unbounded values at the place named; `torch.autograd.set_detect_anomaly(True)` names the line.",
     .healthy =
-        "A batch that is left out now and then; -inf in attention masks and masked scores; missing values "
-        "that the model handles; steps that a "
+        "-inf in attention masks and masked scores; missing values that the model handles; steps that a "
         "gradient scaler skips, because their optimizer step never runs.",
     .cost =
         "Losses at every step. Statistics of inputs, gradients, weights and module outputs at few steps; "
@@ -128,11 +124,6 @@ struct Bad {
     [[nodiscard]] auto rank() const { return std::tuple(pass, order, tensor); }
 };
 
-// The last loss of a step that was not finite, and of which the loop made no backward pass.
-constexpr std::string_view kLeftOut = "loss/left_out";
-constexpr double kFewestLeftOut = 3;
-constexpr double kLeastShare = 0.05;  // of the batches
-
 class NonFinite final : public Rule {
   public:
     explicit NonFinite(const Parameters& parameters)
@@ -159,7 +150,6 @@ class NonFinite final : public Rule {
         if (record.tensors.empty() && record.scalars.empty()) return;
         ++judged_;
         take_hazards(step);
-        count_left_out(step);
         summed_.observe(step);
         std::optional<Bad> first, first_quiet;
         std::uint64_t places = 0, quiet_places = 0;
@@ -176,7 +166,6 @@ class NonFinite final : public Rule {
                 if (!loss) loss = sample.value;
                 continue;
             }
-            if (step.info(sample.tensor).name == kLeftOut && !are_many_left_out()) continue;
             harm = true;
             ++places;
             const bool nan = std::isnan(sample.value);
@@ -222,10 +211,6 @@ class NonFinite final : public Rule {
             origin_.reset();
             origin_is_input_ = false;
         }
-        if (left_out_ > left_out_told_ && !origin_) {
-            left_out_told_ = left_out_;
-            fire_left_out(step, sink);
-        }
         if (first_quiet && first_quiet->nan > 0 && loss) fire_quiet(step, *first_quiet, quiet_places, sink);
         // All is finite: what a later finding compares with.
         if (loss) {
@@ -259,34 +244,6 @@ class NonFinite final : public Rule {
     // The same where that fact is not told of the step.
     [[nodiscard]] bool is_made_of_outputs(const model::TensorInfo& info) const {
         return info.role == Role::kLabel && grew_;
-    }
-
-    // Batches whose loss was not finite, and of which the loop made no backward pass.
-    void count_left_out(const model::StepView& step) {
-        const auto left = loop_fact(step, "losses_left_out");
-        const double count = left ? left->value : 0;
-        left_out_ += count;
-        // Ten and more running are told as a step that no update was made in.
-        attempts_ += count + (count < 10 ? 1 : 0);
-    }
-    [[nodiscard]] bool are_many_left_out() const {
-        return left_out_ >= kFewestLeftOut && left_out_ >= kLeastShare * attempts_;
-    }
-    void fire_left_out(const model::StepView& step, FindingSink& sink) const {
-        model::Finding finding;
-        finding.key = "left out";
-        finding.severity = model::Severity::kInfo;
-        finding.tensor = kLeftOut;
-        finding.first_step = step.step();
-        finding.message = base::format("The loss of {} of {} batches was not finite; the loop left them out.",
-                                       human_number(left_out_), human_number(attempts_));
-        finding.fix =
-            "Nothing, if it stays with few. Else look for the first of these batches: a value that is not "
-            "finite "
-            "in it, or a loss that takes log(0) or 0/0.";
-        finding.evidence.push_back({"batches left out", left_out_, "of", attempts_});
-        finding.plots = {{std::string(kLeftOut), "value"}};
-        sink.fire(std::move(finding));
     }
 
     void take_hazards(const model::StepView& step) {
@@ -470,11 +427,6 @@ class NonFinite final : public Rule {
             case Pass::kNone: break;
         }
         finding_.message += '.';
-        if (info.name == kLeftOut) {
-            finding_.message += base::format(" The loop left out {} of {} batches for that.",
-                                             human_number(left_out_), human_number(attempts_));
-            finding_.evidence.push_back({"batches left out", left_out_, "of", attempts_});
-        }
         if (grew) summed_.explain(finding_);
         grew_ = grew;
         const bool may_be_hazard = bad.pass != Pass::kInput && (bad.pass != Pass::kState || step.step() > 0);
@@ -544,8 +496,7 @@ class NonFinite final : public Rule {
 
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, finite_steps_ = 0;
-    double left_out_ = 0, left_out_told_ = 0, attempts_ = 0;  // batches
-    std::vector<Before> before_;                              // by tensor id
+    std::vector<Before> before_;  // by tensor id
     std::optional<double> start_loss_, loss_before_, start_norm_, norm_before_;
     model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
     double weight_norm_ = 0;
