@@ -179,6 +179,15 @@ for step in range(12):
     F.mse_loss(model(x), y).backward()
     model.zero_grad()
 """,
+        # Sensitivities of a model in half precision, of which nobody has copies.
+        """
+model = nn.Linear(5, 1).half()
+optimizer = torch.optim.SGD([torch.zeros(3, requires_grad=True)], lr=0.1)
+for step in range(200):
+    x, y = batch(step)
+    model(x.half()).sum().backward()
+    model.zero_grad()
+""",
         # A trial before weights are loaded.
         """
 model = nn.Linear(5, 1)
@@ -190,7 +199,7 @@ for step in range(4):
         model.load_state_dict(state)
 """,
     ],
-    ids=["saliency", "frozen", "unused", "loaded"],
+    ids=["saliency", "frozen", "unused", "half", "loaded"],
 )
 def test_passes_that_train_nothing_begin_no_recording(forked, run_dir, source) -> None:
     assert recorded(forked, run_dir, source)[0] is None

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 
-STEPS = 6
+STEPS = 7
 
 
 class Classifier(nn.Module):
@@ -53,29 +53,25 @@ def train(model, words=False, evaluate=True, steps=STEPS):
                     F.cross_entropy(model.logits(x), labels)
 
 
-def maxima(run, mode, name="input/0"):
-    """The largest value of the input in each step of a mode."""
-    steps = run[name].steps(mode).tolist()
-    return {step: run.step(step, mode).tensors[name].statistics.max for step in steps}
+def maxima(run, name):
+    """The largest value of the input in each step of the training."""
+    steps = run[name].steps().tolist()
+    return {step: run.step(step).tensors[name].statistics.max for step in steps}
 
 
 @pytest.mark.parametrize("words", [False, True])
-def test_the_data_are_the_inputs_of_training_and_evaluation(words, run_dir):
+def test_the_data_are_the_inputs_and_evaluations_are_none_of_them(words, run_dir):
     torch.manual_seed(0)
     model = Classifier()
     with td.watch(model, run_dir=run_dir, every=1):
         train(model, words=words, evaluate=not words)
     run = td.Run(run_dir)
-    assert run.names("^input/") == ["input/0"]
-    seen = maxima(run, "train")
-    assert list(seen) == list(range(2, STEPS)), "the first step is not seen, the second one chooses"
+    assert run.names("^input/") == ["input/body.0"]
+    seen = maxima(run, "input/body.0")
+    assert list(seen) == list(range(4, STEPS)), "the first step is not seen, three are looked at"
     for step, value in seen.items():
         assert value == pytest.approx(float(batch(step)[0].max()))
-    if not words:
-        evaluated = list(maxima(run, "eval").values())
-        assert len(evaluated) >= 2 * (STEPS - 3)
-        given = [float(batch(100 + part, scale=50.0)[0].max()) for part in range(2 * STEPS)]
-        assert evaluated == pytest.approx(given[-len(evaluated) :])
+    assert run["input/body.0"].steps("eval").size == 0
 
 
 def test_what_parts_return_in_evaluations_is_none_of_the_training(run_dir):
@@ -115,38 +111,32 @@ class Pair(nn.Module):
         self.judge = nn.Linear(8, 1)
 
 
-def test_of_a_part_that_is_called_twice_the_first_call_counts(run_dir):
+@pytest.mark.parametrize("kind", ["twice", "with gradients", "always the same", "no parameters"])
+def test_what_is_no_stand_in(kind, run_dir):
     torch.manual_seed(0)
-    pair = Pair()
+    pair, flat = Pair(), nn.Flatten()
+    pair.flat = flat
     optimizer = torch.optim.SGD(pair.parameters(), lr=1e-3)
+    grid = torch.randn(10, 8)
     with td.watch(pair, run_dir=run_dir, every=1):
         for step in range(STEPS):
             optimizer.zero_grad()
-            real, fake = pair.judge(batch(step)[0]), pair.judge(pair.make(torch.randn(10, 2)))
-            (fake.mean() - real.mean()).backward()
+            x = batch(step)[0]
+            loss = pair.judge.weight.square().sum()
+            if kind == "twice":
+                loss = loss + pair.judge(x).mean() - pair.judge(x + 1).mean()
+            elif kind == "with gradients":
+                loss = loss + pair.judge(x * pair.judge.weight).mean()
+            elif kind == "always the same":
+                loss = loss + pair.judge(grid).mean()
+            else:
+                loss = loss + (flat(x) @ pair.judge.weight.T).mean()
+            loss.backward()
             optimizer.step()
-    seen = maxima(td.Run(run_dir), "train")
-    for step, value in seen.items():
-        assert value == pytest.approx(float(batch(step)[0].max()))
-    assert len(seen) == STEPS - 2
+    assert td.Run(run_dir).names("^input/") == []
 
 
-def test_a_part_that_is_given_what_gradients_go_through_is_no_input(run_dir):
-    torch.manual_seed(0)
-    pair = Pair()
-    optimizer = torch.optim.SGD(pair.parameters(), lr=1e-3)
-    with td.watch(pair, run_dir=run_dir, every=1):
-        for _ in range(STEPS):
-            optimizer.zero_grad()
-            pair.judge(pair.make(torch.full((10, 2), 3.0))).mean().backward()
-            optimizer.step()
-    assert set(maxima(td.Run(run_dir), "train").values()) == {3.0}
-
-
-@pytest.mark.parametrize(
-    ("begins", "of_part", "of_model"), [(2, "0", "model.0"), (0, "part.0", "0")]
-)
-def test_inputs_of_the_model_in_evaluations_are_others(begins, of_part, of_model, run_dir):
+def test_inputs_of_the_model_in_evaluations_are_others(run_dir):
     """A frozen body is computed with apart; evaluations call the model."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 3))
@@ -161,14 +151,12 @@ def test_inputs_of_the_model_in_evaluations_are_others(begins, of_part, of_model
             F.cross_entropy(net[1](features), labels).backward()
             optimizer.step()
             net.eval()
-            if step >= begins:
-                with torch.no_grad():
-                    F.cross_entropy(net(x), labels)
+            with torch.no_grad():
+                F.cross_entropy(net(x), labels)
     run = td.Run(run_dir)
-    assert run[f"input/{of_part}"].shape == (10, 4)
-    assert len(maxima(run, "train", f"input/{of_part}")) == STEPS - 2
-    evaluated = run[f"input/{of_model}"]
-    assert evaluated.shape == (10, 8)
-    assert evaluated.steps("eval").size > 0
+    assert run["input/1.0"].shape == (10, 4)
+    assert run["input/1.0"].steps("eval").size == 0
+    assert run["input/0"].shape == (10, 8)
+    assert run["input/0"].steps().size == 0
     for name in run.names("loop/rows_evaluated_trained"):
         assert set(run.scalars(name, "eval").values.tolist()) == {0}

@@ -4,8 +4,8 @@ While there is no optimizer that tells, each backward pass is asked which leaves
 whether those of the pass before have changed since. When they have twice, they are trained by hand:
 the module that owns them is watched, or they themselves where none does. What is missed of the
 first steps but their losses is told by nobody. Parameters in half precision that have gradients for
-many passes and never change are watched, too: they may be copies of what an optimizer has, which
-never steps because they overflow.
+many passes and never change are watched, too, where an optimizer has tensors of the same shapes:
+they are copies of these, and it never steps because they overflow.
 
 Holds weak references, and the losses of the first steps.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg import _core
 from traindbg.hooks.torch_changes import Changes, Found, elements_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import brought
@@ -30,7 +31,9 @@ _CHANGES = 2  # weights that are loaded or made anew after a trial change once
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
 _LOOKS_EVERY = 64
 _MOST_PASSES = 10_000  # without a change
-_PASSES_OF_NO_UPDATE = _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
+_PASSES_OF_NO_UPDATE = (
+    _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
+)
 _NEAR = 0.5  # an update changes less of a tensor than this
 _COMPARED = 8  # leaves
 
@@ -96,6 +99,7 @@ class ByHandSearch:
                 and any(parameter.dtype is torch.float16 for parameter in parameters)
                 and ids == self._ids
                 and found is Found.SAME
+                and _have_masters(parameters)
             )
             if ids != self._ids and self._ids:
                 # Others: their successors, or what has nothing to do with them.
@@ -139,6 +143,18 @@ class ByHandSearch:
             if 2 * others > len(before) and away < _NEAR * size:
                 return True
         return False
+
+
+def _have_masters(parameters: Sequence[torch.Tensor]) -> bool:
+    """Whether an optimizer has others of their shapes. Goes through all objects."""
+    shapes = [parameter.shape for parameter in parameters]
+    ids = {id(parameter) for parameter in parameters}
+    for thing in _core.instances_of(torch.optim.Optimizer):
+        groups = vars(thing).get("param_groups", [])
+        held = [p for group in groups for p in group["params"] if id(p) not in ids]
+        if sorted(map(tuple, shapes)) == sorted(tuple(p.shape) for p in held):
+            return True
+    return False
 
 
 def _elements_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:

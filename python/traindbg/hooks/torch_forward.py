@@ -34,6 +34,7 @@ from traindbg.hooks.torch_names import (
     tensors_in,
 )
 from traindbg.hooks.torch_sequences import MIXERS
+from traindbg.hooks.torch_stand_in import StandIn
 from traindbg.hooks.torch_standby import standby
 
 if TYPE_CHECKING:
@@ -90,34 +91,6 @@ def _names_above(name: str) -> Iterator[str]:
         position = name.find(".", position + 1)
 
 
-class StandIn:
-    """Of a model that is never called: the part whose inputs are taken for the model's.
-
-    It is the one that is given the largest tensor that no gradient goes through, in the first step
-    that is looked at. What time step, style or noise comes beside the data is smaller, as a rule.
-    """
-
-    def __init__(self) -> None:
-        self.name = ""
-        self._sizes: dict[str, int] = {}  # of each part's largest such input
-
-    @property
-    def is_known(self) -> bool:
-        return bool(self.name)
-
-    def called(self, name: str, given: Any) -> None:
-        """A part was, by the training."""
-        sizes = [tensor.numel() for _, tensor in tensors_in(given) if not tensor.requires_grad]
-        if sizes:
-            self._sizes[name] = max(self._sizes.get(name, 0), *sizes)
-
-    def choose(self) -> None:
-        """The step is over. Of several alike, the one that was called first."""
-        if not self.name and self._sizes:
-            self.name = max(self._sizes, key=lambda name: self._sizes[name])
-            self._sizes = {}
-
-
 def _is_nested(module: torch.nn.Module) -> bool:
     """In a hook of `module`: whether it was called by its own forward."""
     calls = 0
@@ -142,18 +115,16 @@ class Sink(Protocol):
     what is not finite, or drop values in an evaluation.
 
     Where the root is not called, `part_begins` announces a part that is called by the training
-    itself, and `stand_in_begins` one whose inputs are the model's: it answers as `wants_forward`.
+    itself; whether its inputs are wanted, as those of the model, is asked with `stand_in_begins`.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
     def plain_mode(self) -> int: ...
     def part_begins(self) -> None: ...
-    def stand_in_begins(self, root: torch.nn.Module) -> int: ...
+    def stand_in_begins(self, root: torch.nn.Module) -> bool: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
-    def model_input(
-        self, place: Place, number: int, tensor: torch.Tensor, is_of_part: bool
-    ) -> None: ...
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
@@ -292,7 +263,7 @@ class ForwardObserver:
     @property
     def hears_parts_alone(self) -> bool:
         """Whether parts of the root were seen in training, and never the root."""
-        return self._stand_in.is_known and self.calls_in_training == 0
+        return self._stand_in.has_looked and self.calls_in_training == 0
 
     @property
     def hears_functions(self) -> bool:
@@ -353,12 +324,10 @@ class ForwardObserver:
         if self._only_for_evaluations:
             self._arm(beside_compiler=False)
             self._only_for_evaluations = True
-            if self.hears_parts_alone:
-                self.observe_without_root()
 
     def training_goes_on(self) -> None:
         """No evaluation is under way. The lock is held."""
-        if self._only_for_evaluations and (self._path.without_root or not self.observing):
+        if self._only_for_evaluations and not self.observing:
             self.stand_by()
 
     def disarm(self) -> None:
@@ -390,7 +359,7 @@ class ForwardObserver:
 
     def parts_were_called(self) -> None:
         """A step is over in which parts were looked at, and not the root."""
-        self._stand_in.choose()
+        self._stand_in.step_ended()
 
     # PyTorch calls these, or those of the native path, for every module of the process.
 
@@ -401,7 +370,8 @@ class ForwardObserver:
         if path.observing:
             place = path.known.get(id(module))
             if place is not None:
-                if path.without_root and len(path.running) == 1:
+                is_outermost = path.without_root and len(path.running) == 1
+                if is_outermost and self._is_of_the_pass():
                     self._part_begins(place, args)
                 path.running.append(place)
                 return
@@ -425,8 +395,8 @@ class ForwardObserver:
                     pass  # modules inside that raised
                 if place.is_leaf and not raised and self._is_of_the_pass():
                     self._module_called(place, output)
-                if path.without_root and len(running) == 1:
-                    self._part_returned(place, args, {} if raised else rest[0])
+                if path.without_root and len(running) == 1 and not raised:
+                    self._part_returned(place, module, args, rest[0])
             elif module is self._root() and not path.without_root and not _is_nested(module):
                 if raised:
                     self._pass_ends()
@@ -488,30 +458,26 @@ class ForwardObserver:
             self._sink.failed("forward", error)
 
     def _part_begins(self, place: Place, args: Any) -> None:
-        """The root is not called: a part is, by the training itself or by an evaluation."""
+        """The root is not called: a part is, by the training itself."""
         try:
-            root, stand_in = self._root(), self._stand_in
-            self._takes_inputs = False
-            if root is None:
-                return
-            is_training = self._is_of_the_pass()
-            if is_training and self._only_for_evaluations:
-                standby.training_goes_on()
-            elif place.name == stand_in.name:
-                self._inputs = 0
-                self._takes_inputs = self._sink.stand_in_begins(root) in (INPUTS, EVERYTHING)
-                self._take_inputs(args)
-            elif is_training:
-                self._sink.part_begins()
+            self._sink.part_begins()
+            root = self._root()
+            self._inputs, self._takes_inputs = 0, False
+            if root is not None and place.name == self._stand_in.name:
+                self._takes_inputs = self._sink.stand_in_begins(root)
+                self._take_inputs(args, place)
         except Exception as error:
             self._sink.failed("forward", error)
 
-    def _part_returned(self, place: Place, args: Any, kwargs: dict[str, Any]) -> None:
-        stand_in = self._stand_in
-        if not stand_in.is_known and self._is_of_the_pass():
-            stand_in.called(place.name, (args, kwargs))
-        elif place.name == stand_in.name:
-            self._take_inputs(kwargs)
+    def _part_returned(
+        self, place: Place, module: torch.nn.Module, args: Any, kwargs: dict[str, Any]
+    ) -> None:
+        if not self._is_of_the_pass():
+            return
+        if not self._stand_in.is_known:
+            self._stand_in.called(place.name, module, (args, kwargs))
+        elif place.name == self._stand_in.name:
+            self._take_inputs(kwargs, place)
         self._takes_inputs = False
 
     def _hears_only_activations(self) -> bool:
@@ -548,10 +514,10 @@ class ForwardObserver:
         self._path.thread = threading.get_ident()
         self._path.observing = True
 
-    def _take_inputs(self, given: Any) -> None:
-        is_of_part = self._path.without_root
+    def _take_inputs(self, given: Any, place: Place | None = None) -> None:
+        """Of the root, or of the part that stands in for it."""
         for _, tensor in tensors_in(given, 3) if self._takes_inputs else ():
-            self._sink.model_input(self._root_place, self._inputs, tensor, is_of_part)
+            self._sink.model_input(place or self._root_place, self._inputs, tensor)
             self._inputs += 1
 
     def _count_unseen(self) -> None:

@@ -68,8 +68,6 @@ class ForwardSink:
         self._micro = micro
         self._compilation = compilation
         self._unseen = unseen
-        self._trained_by_part = False  # the last input was
-        self._evaluated_whole = False  # before it was known that the training calls parts
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
 
     @property
@@ -154,20 +152,16 @@ class ForwardSink:
         self._micro.forward_begins()
 
     @boundary("forward")
-    def _stand_in_begins(self, root: torch.nn.Module) -> int:
+    def _stand_in_begins(self, root: torch.nn.Module) -> bool:
         self._watched.called(root)
-        if not self._is_of_training(root):
-            self.now = self._forward_mode(root)
-            return INPUTS if self.now == _EVAL else NOTHING
-        self.part_begins()
         if self._forward_mode(root) == 0 or self._is_looked_at():
-            return NOTHING
+            return False
         self._hot.forward_seen = True
         self._looked_at = self._micro.number
-        return INPUTS
+        return True
 
-    def stand_in_begins(self, root: torch.nn.Module) -> int:
-        return self._stand_in_begins(root) or NOTHING
+    def stand_in_begins(self, root: torch.nn.Module) -> bool:
+        return self._stand_in_begins(root) is True
 
     def wants_functions(self) -> bool:
         due = self._hot.due if self.now == _TRAIN else self._session.due(_EVAL)
@@ -186,26 +180,13 @@ class ForwardSink:
         return self._micro.mark if self.now == _TRAIN else ""
 
     @boundary("inputs")
-    def model_input(
-        self, place: Place, number: int, tensor: torch.Tensor, is_of_part: bool
-    ) -> None:
-        """`is_of_part`: of one that stands in for the model, which is not called itself."""
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        """`place`: the model, or a part that stands in for it, which is not called itself."""
         where = "" if place.name == "model" else f"{place.name}."
-        if self.now == _TRAIN:
-            self._trained_by_part = is_of_part
-        # Of what only its evaluations call, the inputs may be other ones.
-        is_other = self.now == _EVAL and self._trained_by_part and not is_of_part
-        if is_other:
-            where += "model."
-        elif is_of_part and self._evaluated_whole:
-            where += "part."
-        elif self.now == _EVAL:
-            self._evaluated_whole = not is_of_part
         name = f"input/{where}{number}{self._mark()}"
         tensor_id = self._tensors.place_id(name, "input", place, "none", tensor)
         self._tensors.take(self.now, tensor_id, tensor)
-        if not is_other:
-            self._facts.input_given(self.now, number, tensor)
+        self._facts.input_given(self.now, number, tensor)
 
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -362,9 +343,7 @@ class CompanionSink(ForwardSink):
     def part_begins(self) -> None:
         self.now = _TRAIN
 
-    def model_input(
-        self, place: Place, number: int, tensor: torch.Tensor, is_of_part: bool
-    ) -> None:
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
         """What they are given, others may have computed: that is not known here."""
         if self.now == _EVAL and number == 0:
             guarded("modes", self._facts.forgotten.part_given, tensor)

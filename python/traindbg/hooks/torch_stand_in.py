@@ -1,0 +1,95 @@
+"""Of a model that is never called: the part whose inputs are taken for the model's.
+
+    loss = model.loss(batch)            # calls model.time(t), model.body(x), model.head(h)
+
+It is a part with parameters that is called once in each step, with tensors that no gradient goes
+through and that are other ones each time; of several the one with the largest tensor: what time
+step, style or noise comes beside the data is smaller, as a rule. What is called several times (a
+discriminator, a cell, one encoder for two views), or with what never changes (positions, prompts, a
+grid), is none. Three steps are looked at. A few values of each are kept until then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import may_read
+from traindbg.hooks.torch_names import tensors_in
+
+if TYPE_CHECKING:
+    import torch
+
+_LOOKS = 3  # steps
+_VALUES = 64
+_MOST_PARTS = 64
+
+
+class _Given(NamedTuple):
+    """What a part was given."""
+
+    size: int  # of the largest tensor
+    values: tuple[float, ...] | int  # some of it; of a device, which tensor it is
+
+
+class StandIn:
+    """One per model, one thread."""
+
+    def __init__(self) -> None:
+        self.name = ""  # empty until it is chosen, or where there is none
+        self._looks = 0
+        self._step: dict[str, _Given] = {}  # parts that were called in the step under way
+        self._last: dict[str, _Given] = {}  # those that were in all steps, at the last one
+        self._not: set[str] = set()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is one, or none."""
+        return self._looks >= _LOOKS
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether parts were called in a step that is over."""
+        return self._looks > 0
+
+    def called(self, name: str, module: torch.nn.Module, given: Any) -> None:
+        """A part is, by the training, and has returned."""
+        if name in self._not or len(self._step) >= _MOST_PARTS:
+            return
+        tensors = [tensor for _, tensor in tensors_in(given)]
+        if (
+            name in self._step
+            or not tensors
+            or any(tensor.requires_grad or capturing_graph(tensor) for tensor in tensors)
+            or next(module.parameters(), None) is None
+        ):
+            self._not.add(name)
+            return
+        largest = max(tensors, key=lambda tensor: tensor.numel())
+        self._step[name] = _Given(largest.numel(), _some_of(largest))
+
+    def step_ended(self) -> None:
+        """The step is over; of the third one, the choice is made."""
+        step, self._step = self._step, {}
+        if self.is_known or not (step or self._not):
+            return
+        kept = {
+            name: given
+            for name, given in step.items()
+            if name not in self._not
+            and (self._looks == 0 or (name in self._last and self._last[name] != given))
+        }
+        self._last = kept
+        self._looks += 1
+        if self.is_known and kept:
+            self.name = max(kept, key=lambda name: kept[name].size)
+        if self.is_known:
+            self._last, self._not = {}, set()
+
+
+def _some_of(tensor: torch.Tensor) -> tuple[float, ...] | int:
+    if tensor.is_complex() or not may_read(tensor):
+        return id(tensor)
+    with own_operations():
+        flat = tensor.detach().reshape(-1)
+        return tuple(flat[:: max(1, len(flat) // _VALUES)].tolist())
