@@ -28,7 +28,8 @@ const model::RuleInfo kVanishingGradient = {
         "typical gradient entry of a layer in the first half is less than `ratio` of that of the last layer, "
         "and "
         "the size falls with depth (rank correlation above `decay`), at `patience` captured steps in a row. "
-        "A warning while the training does not learn; a note (info) if it does. In time: a layer is used "
+        "A warning while the training does not learn, or while it is less than a hundredth of `ratio`; else "
+        "a note (info). In time: a layer is used "
         "eight times or more, one use after the other, as in a recurrent network (of nn.LSTM on the CPU, "
         "which does it "
         "at once, the positions of its input, where that has a gradient); the gradient that comes "
@@ -125,6 +126,7 @@ class VanishingGradient final : public Rule {
             layers_.begin(), half, [](const Layer& a, const Layer& b) { return a.rms < b.rms; });
         const Layer& last = layers_.back();
         const double ratio = weakest.rms / last.rms;
+        lost_in_a_row_ = ratio < kNothing * ratio_ ? lost_in_a_row_ + 1 : 0;
         const bool vanishing = ratio < ratio_ && rank_correlation(layers_) >= decay_;
         if (!vanishing) {
             if (in_a_row_ >= patience_) {
@@ -136,7 +138,8 @@ class VanishingGradient final : public Rule {
         }
         if (in_a_row_++ == 0) first_ = step.step();
         if (in_a_row_ < patience_) return;
-        const bool learns = loss_.has_learned();
+        // Where next to nothing reaches the first layers, the loss falls by what the last ones learn.
+        const bool learns = loss_.has_learned() && lost_in_a_row_ < patience_;
         if (learns) sink.clear("depth");
         fire(step, weakest, last, ratio, learns, sink);
     }
@@ -154,6 +157,8 @@ class VanishingGradient final : public Rule {
     }
 
   private:
+    static constexpr double kNothing = 0.01;  // of `ratio`
+
     struct Time {
         std::string place, tensor;
         double ratio = 0, uses = 0;  // the largest ratio of all looks
@@ -231,7 +236,10 @@ class VanishingGradient final : public Rule {
             "{} times less, since step {}{}.",
             human_number(round_ratio(per_layer)), human_number(weakest.rms), place_in_words(info.name),
             human_number(last.rms), place_in_words(last_info.name), human_number(round_ratio(1 / ratio)),
-            first_, learns ? "; the training learns all the same" : "");
+            first_,
+            learns                ? "; the training learns all the same"
+            : loss_.has_learned() ? "; what the loss fell by, the last layers learned"
+                                  : "");
         finding.fix =
             learns
                 ? "Nothing urgent; ReLU with He initialisation, normalisation layers or residual connections "
@@ -254,7 +262,7 @@ class VanishingGradient final : public Rule {
 
     double ratio_, decay_;
     std::uint64_t patience_, stall_;
-    std::uint64_t judged_ = 0, in_a_row_ = 0;
+    std::uint64_t judged_ = 0, in_a_row_ = 0, lost_in_a_row_ = 0;
     std::optional<Time> time_;
     bool is_lost_in_time_ = false;
     model::StepIndex first_ = 0;
