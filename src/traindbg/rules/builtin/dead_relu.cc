@@ -140,6 +140,19 @@ class DeadRelu final : public Rule {
         else if (!firing_.empty()) fire(step, *partly, partly_places, false, learns, sink);
     }
 
+    // Of a ReLU that is called as a function the layer that it is given: what lies nearest before it, of the
+    // same shape. Tensors are numbered as the first step comes to them.
+    static const model::TensorInfo* layer_before(const model::StepView& step,
+                                                 const model::TensorInfo& activation) {
+        if (activation.module_type.find("ReLU") != std::string::npos) return nullptr;  // a module of its own
+        const model::TensorInfo* nearest = nullptr;
+        for (const model::TensorInfo& info : *step.tensors)
+            if (info.role == model::Role::kOutput && info.id < activation.id &&
+                info.shape == activation.shape && (nearest == nullptr || info.id > nearest->id))
+                nearest = &info;
+        return nearest;
+    }
+
     // By updates: what is sparse by its nature was so at the first step.
     [[nodiscard]] bool has_nearly_died(const Layer& layer) const {
         return layer.lowest() >= nearly_ && layer.first_share < 0.5;
@@ -158,13 +171,16 @@ class DeadRelu final : public Rule {
                                      : model::Severity::kWarning;
         if (whole) finding.first_step = layer.died;
         finding.tensor = info.name;
-        finding.layer = info.module;
+        const model::TensorInfo* fed_by = layer_before(step, info);
+        finding.layer = fed_by != nullptr ? fed_by->module : info.module;
         finding.places = places;
         finding.message =
-            base::format("{} {} units of {} {} for every sample of {} captured batches in a row, {}{}{}.",
+            base::format("{} {} units of {}{} {} for every sample of {} captured batches in a row, {}{}{}.",
                          whole && share >= 1 ? base::format("All {}", layer.units)
                                              : base::format("{:.0f} % of the {}", 100 * share, layer.units),
-                         "ReLU", place_in_words(info.name), "are zero", whole ? layer.dead_in_a_row : window_,
+                         "ReLU", place_in_words(info.name),
+                         fed_by != nullptr ? base::format(", behind {},", fed_by->module) : std::string(),
+                         "are zero", whole ? layer.dead_in_a_row : window_,
                          from_start ? "from the first step on"
                                     : base::format("{:.0f} % at the first step", 100 * layer.first_share),
                          places > 1 ? base::format("; {} layers are like this", places) : "",
