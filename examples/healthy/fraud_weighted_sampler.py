@@ -1,8 +1,9 @@
-"""A fraud detector with 3 % positives. Odd: a weighted sampler draws with replacement, so that the
-same few frauds come over and over and half of each batch is positive, unlike the validation;
-gradients are accumulated over four micro-batches, divided by four, and cleared once in four.
-The logits are corrected by the log-odds of the sampling when validating. All of it is sound:
-average precision is far above the base rate.
+"""A fraud detector with 3 % positives.
+
+Odd: a weighted sampler draws with replacement, so that the same few frauds come over and over and
+half of each batch is positive, unlike the validation; gradients are accumulated over four micro-
+batches, divided by four, and cleared once in four. The logits are corrected by the log-odds of
+the sampling when validating. All of it is sound: average precision is far above the base rate.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""A transfer of a pre-trained CNN to few images. Odd: the backbone is frozen, absent from the
-optimizer and in eval mode while the head trains (its batch norm keeps the statistics of the
-pre-training), its features are computed without gradients. That is the usual linear probe, and
-the probe generalises; the last part fine-tunes all with small rates, one group for each part,
-batch norm still in eval mode.
+"""A transfer of a pre-trained CNN to few images.
+
+Odd: the backbone is frozen, absent from the optimizer and in eval mode while the head trains (its
+batch norm keeps the statistics of the pre-training), its features are computed without gradients.
+That is the usual linear probe, and the probe generalises; the last part fine-tunes all with small
+rates, one group for each part, batch norm still in eval mode.
 """
 
 import torch

@@ -1,7 +1,9 @@
-"""A GAN that imitates pairs of correlated, skewed sensor readings. Odd: neither loss falls, the
-discriminator's hovers about ln 2 * 2 and the fakes are detached in its step; both is as it
-should be. What tells is the distance between the real and the generated distribution (sliced
-Wasserstein), measured on fresh samples of an averaged generator, and it falls.
+"""A GAN that imitates pairs of correlated, skewed sensor readings.
+
+Odd: neither loss falls, the discriminator's hovers about ln 2 * 2 and the fakes are detached in
+its step; both is as it should be. What tells is the distance between the real and the generated
+distribution (sliced Wasserstein), measured on fresh samples of an averaged generator, and it
+falls.
 """
 
 import copy

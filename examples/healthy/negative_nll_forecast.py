@@ -1,8 +1,10 @@
-"""A probabilistic forecaster of heat demand. Odd: the loss is the Gaussian NLL and goes below
-zero; the encoder is bidirectional (over the past only, the future is not among its inputs); two
-linear layers follow each other without an activation (a low-rank factor of the head); windows
-are normalised one by one and back; at the end the model is put to train mode without gradients
-for a Monte-Carlo-dropout interval. All deliberate and sound.
+"""A probabilistic forecaster of heat demand.
+
+Odd: the loss is the Gaussian NLL and goes below zero; the encoder is bidirectional (over the past
+only, the future is not among its inputs); two linear layers follow each other without an
+activation (a low-rank factor of the head); windows are normalised one by one and back; at the end
+the model is put to train mode without gradients for a Monte-Carlo-dropout interval. All
+deliberate and sound.
 """
 
 import numpy as np

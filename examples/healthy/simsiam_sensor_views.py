@@ -1,8 +1,10 @@
 """Self-supervised views of vibration signals with a stop-gradient (SimSiam-like with an averaged
-target), then a probe. Odd: the targets are detached and come from a network that no optimizer
-knows, the loss is negative (minus a cosine) and there are no negatives; the learning rate is
-warmed up from nearly 0. It doesn't collapse (the spread of the embeddings is printed), and the
-probe with frozen features beats the one on random features clearly.
+target), then a probe.
+
+Odd: the targets are detached and come from a network that no optimizer knows, the loss is
+negative (minus a cosine) and there are no negatives; the learning rate is warmed up from nearly
+0. It doesn't collapse (the spread of the embeddings is printed), and the probe with frozen
+features beats the one on random features clearly.
 """
 
 import copy
