@@ -298,3 +298,57 @@ def test_a_pass_that_raises_leaves_no_mode_behind(run_dir):
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
+
+
+class Towers(nn.Module):
+    """Called by its methods alone; `kind` says how the second tower's values are used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(12, 8), nn.Linear(12, 8)
+        self.out = nn.Linear(16, 3)
+
+    def loss(self, kind: str, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        first = self.first(x)
+        with torch.set_grad_enabled(kind == "trained"):
+            second = self.second(x)
+        if kind == "not used":
+            second = torch.zeros_like(first)
+        return F.cross_entropy(self.out(torch.cat([first, second], 1)), labels)
+
+
+def train_towers(kind, run_dir=None, skip=False):
+    torch.manual_seed(0)
+    model = Towers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watcher = None if run_dir is None else td.watch(model, run_dir=run_dir, supervise=False)
+    for step in range(30):
+        x, labels = batch(step)
+        loss = model.loss(kind, x, labels)
+        assert torch._C._len_torch_dispatch_stack() <= 1
+        if skip and step % 3:
+            continue
+        optimizer.zero_grad()
+        loss.backward()
+        assert torch._C._len_torch_dispatch_stack() == 0
+        optimizer.step()
+    if watcher is not None:
+        watcher.detach()
+    assert torch._C._len_torch_dispatch_stack() == 0
+    return model
+
+
+def test_what_methods_compute_without_gradients_is_followed_to_the_loss(run_dir):
+    train_towers("cut", run_dir)
+    assert told(run_dir)["cut_modules"][0] == "second"
+
+
+@pytest.mark.parametrize("kind", ["trained", "not used"])
+def test_of_methods_that_use_no_such_value_nothing_is_told(kind, run_dir):
+    train_towers(kind, run_dir)
+    assert "cut_modules" not in told(run_dir)
+
+
+def test_passes_that_are_left_out_leave_no_mode_behind_and_nothing_changes(run_dir):
+    watched = fingerprint(train_towers("cut", run_dir, skip=True), [])
+    assert watched == fingerprint(train_towers("cut", skip=True), [])

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 30_000
 _MOST_LISTENED = 512
+_MOST_CALLS = 256  # of parts, until a backward pass begins
 _KEY = "traindbg.flow"  # in a node's metadata
 # What they return has the shape of what they are given, and nothing of its values.
 _OF_SHAPE_ALONE = frozenset(
@@ -215,6 +216,11 @@ class Flow:
             return
         if self._follower is not None:
             self._inside += id(module) == self._root
+            if self._root == 0:
+                self._inside += 1
+                if self._inside > _MOST_CALLS:  # batch after batch, and no backward pass
+                    self._is_marked = True
+                    self._leave()
             return
         is_part = id(module) in self._parts and module.training
         if not (torch.is_grad_enabled() or is_part) or torch.jit.is_tracing():
