@@ -9,6 +9,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
@@ -64,7 +65,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "to leave, because its gradients grow; a loss made by hand that need not fall (policy gradients), "
         "and "
         "trainings with several optimizers (GANs): those get a note (info), and so does a loss that rises "
-        "while evaluations get better by a quarter, because what is trained on became harder.",
+        "while evaluations get better by a quarter, because what is trained on became harder, or while the "
+        "targets of a regression grow far more than it does, "
+        "as values do that are learned from seldom rewards.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -95,6 +98,7 @@ class LossNotDecreasing final : public Rule {
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;
         evaluated_as_ = name_in_evaluations(step);
+        note_targets(step);
         if (seen_.evaluated > 0) {
             const double evaluation = seen_.sum / static_cast<double>(seen_.evaluated);
             seen_.best_evaluation = std::min(seen_.best_evaluation, evaluation);
@@ -148,9 +152,12 @@ class LossNotDecreasing final : public Rule {
     static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
     static constexpr double kRunaway = 100;      // times the start
     static constexpr double kNearlyAll = 0.1;    // of the start, that is left
+    static constexpr double kLarger = 4,
+                            kOutOfProportion = 1000;  // times the mean square of the first targets
 
     // Of one training.
     struct Seen {
+        double targets_at_first = 0, targets_now = 0;  // mean squares of a regression's
         double best = 0;
         model::StepIndex best_step = 0;
         std::uint64_t relapsed = 0;
@@ -244,10 +251,28 @@ class LossNotDecreasing final : public Rule {
     // best: what is trained on became harder, as it does where a model is given more and more of its own
     // outputs. That makes no loss a hundred times as large.
     [[nodiscard]] bool is_harder() const {
-        return seen_.evaluations >= kFewEvaluations && seen_.evaluations > seen_.evaluations_before_rise &&
-               seen_.evaluation_at_best > 0 &&
-               seen_.last_evaluation < kMuchBetter * seen_.evaluation_at_best &&
-               loss_.level() <= kRunaway * loss_.start();
+        return is_of_larger_targets() ||
+               (seen_.evaluations >= kFewEvaluations && seen_.evaluations > seen_.evaluations_before_rise &&
+                seen_.evaluation_at_best > 0 &&
+                seen_.last_evaluation < kMuchBetter * seen_.evaluation_at_best &&
+                loss_.level() <= kRunaway * loss_.start());
+    }
+    // What is predicted has grown from next to nothing, as values do that are learned from seldom rewards:
+    // the loss is as small a part of it as before. Beyond bounds it may have grown with the predictions.
+    [[nodiscard]] bool is_of_larger_targets() const {
+        const double growth = seen_.targets_now / std::max(seen_.targets_at_first, 1e-12);
+        return seen_.targets_at_first > 0 && growth > kLarger && growth < kOutOfProportion &&
+               loss_.level() < seen_.targets_now && loss_.level() < 2 * growth * loss_.start();
+    }
+    void note_targets(const model::StepView& step) {
+        for (const LossCall& call : loss_calls(step)) {
+            if (!is_regression(call.function) || call.labelled == nullptr) continue;
+            const double square =
+                call.labelled->std * call.labelled->std + call.labelled->mean * call.labelled->mean;
+            if (loss_.count() <= kFirst) seen_.targets_at_first = std::max(seen_.targets_at_first, square);
+            seen_.targets_now = square;
+            return;
+        }
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -385,7 +410,12 @@ class LossNotDecreasing final : public Rule {
                       "model.parameters(), and the learning rate; try whether the model can learn one batch "
                       "by heart.";
         }
-        if (!loss_.is_game() && is_harder())
+        if (!loss_.is_game() && is_of_larger_targets()) {
+            finding.fix =
+                "Nothing, if values are learned that grow, as of seldom rewards. Else: " + finding.fix;
+            finding.evidence.push_back(
+                {"mean square of the targets", seen_.targets_now, "of the first", seen_.targets_at_first});
+        } else if (!loss_.is_game() && is_harder())
             finding.fix = base::format(
                 "Nothing, if what is trained on became harder: evaluations gave {} when the loss was at its "
                 "best, and "
@@ -425,6 +455,8 @@ std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
     for (model::Requirement& more : neighbour_requirements(kLossNotDecreasing.name))
         all.push_back(std::move(more));
     for (model::Requirement& more : row_requirements(kLossNotDecreasing.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : argument_requirements(kLossNotDecreasing.name))
+        all.push_back(std::move(more));
     return all;
 }
 
