@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -26,7 +27,11 @@ const model::RuleInfo kNonFinite = {
     .when =
         "A loss, a gradient or a weight holds a NaN or an infinity at a training step (error), or a loss "
         "does in an "
-        "evaluation (warning). It fires at the first such step and names where the step's data flow first "
+        "evaluation (warning). A loss function's value that is not finite, of a batch that the loop leaves "
+        "out while "
+        "what backward() is called on is finite, is an error from the third such step on, if they are 5 % of "
+        "all, else "
+        "a note. It fires at the first such step and names where the step's data flow first "
         "shows "
         "it: the weights that the step began with, the input, the modules in forward order, the loss, the "
         "gradients "
@@ -48,7 +53,8 @@ const model::RuleInfo kNonFinite = {
         "the learning rate and clip the gradients. Neither: look for log, division, square root or exp of "
         "unbounded values at the place named; `torch.autograd.set_detect_anomaly(True)` names the line.",
     .healthy =
-        "-inf in attention masks and masked scores; missing values that the model handles; steps that a "
+        "A batch that is left out now and then; -inf in attention masks and masked scores; missing values "
+        "that the model handles; steps that a "
         "gradient scaler skips, because their optimizer step never runs.",
     .cost =
         "Losses at every step. Statistics of inputs, gradients, weights and module outputs at few steps; "
@@ -124,6 +130,9 @@ struct Bad {
     [[nodiscard]] auto rank() const { return std::tuple(pass, order, tensor); }
 };
 
+constexpr std::uint64_t kFewestUnused = 3;
+constexpr double kLeastUnused = 0.05;  // of the steps
+
 class NonFinite final : public Rule {
   public:
     explicit NonFinite(const Parameters& parameters)
@@ -158,13 +167,18 @@ class NonFinite final : public Rule {
         const auto note = [](std::optional<Bad>& slot, const Bad& bad) {
             if (!slot || bad.rank() < slot->rank()) slot = bad;
         };
-        bool harm = false;
+        bool harm = false, is_unused = false;
         std::optional<double> loss;
+        const bool trains_on_another = has_finite_root(step);
         for (const model::ScalarSample& sample : record.scalars) {
             if (step.info(sample.tensor).role != Role::kLoss) continue;
             if (std::isfinite(sample.value)) {
                 if (!loss) loss = sample.value;
                 continue;
+            }
+            if (trains_on_another) {
+                if (!std::exchange(is_unused, true)) ++unused_;
+                if (!are_many_unused()) continue;
             }
             harm = true;
             ++places;
@@ -211,6 +225,7 @@ class NonFinite final : public Rule {
             origin_.reset();
             origin_is_input_ = false;
         }
+        if (is_unused) fire_unused(step, sink);
         if (first_quiet && first_quiet->nan > 0 && loss) fire_quiet(step, *first_quiet, quiet_places, sink);
         // All is finite: what a later finding compares with.
         if (loss) {
@@ -227,6 +242,37 @@ class NonFinite final : public Rule {
         if (before_.size() < step.tensors->size()) before_.resize(step.tensors->size());
         for (const model::TensorSample& sample : record.tensors)
             before_[sample.tensor] = {sample.statistics.l2, step.step(), true};
+    }
+
+    // What backward() was called on is finite: a loss function's value that is not belongs to a batch that
+    // the loop left out.
+    static bool has_finite_root(const model::StepView& step) {
+        return std::any_of(step.record->scalars.begin(), step.record->scalars.end(), [&](const auto& sample) {
+            return step.info(sample.tensor).name == "loss" && std::isfinite(sample.value);
+        });
+    }
+    [[nodiscard]] bool are_many_unused() const {
+        return unused_ >= kFewestUnused &&
+               static_cast<double>(unused_) >= kLeastUnused * static_cast<double>(judged_);
+    }
+    void fire_unused(const model::StepView& step, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "left out";
+        finding.severity = model::Severity::kInfo;
+        finding.first_step = step.step();
+        finding.message = base::format(
+            "At {} of {} steps looked at the loss of a batch was not finite; the loop left it out, and "
+            "trained on "
+            "another.",
+            unused_, judged_);
+        finding.fix =
+            "Nothing, if it stays with few. Else look for the first such batch: a value that is not finite "
+            "in it, a "
+            "mean of nothing (0/0), or log(0).";
+        finding.evidence.push_back(
+            {"steps with such a batch", static_cast<double>(unused_), "of", static_cast<double>(judged_)});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
 
     // The labels of a loss that is written out are its predictions less their differences: not finite where
@@ -496,6 +542,7 @@ class NonFinite final : public Rule {
 
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, finite_steps_ = 0;
+    std::uint64_t unused_ = 0;    // steps in which a loss that is not finite was left out
     std::vector<Before> before_;  // by tensor id
     std::optional<double> start_loss_, loss_before_, start_norm_, norm_before_;
     model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
