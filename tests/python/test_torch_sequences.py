@@ -245,6 +245,14 @@ SEES_EARLIER = {
         lambda m, h, ids: h - m.part(F.pad(h.transpose(1, 2), (2, 0), "replicate")).transpose(1, 2),
         lambda: nn.AvgPool1d(3, stride=1),
     ),
+    "a mean that is moved on": (
+        lambda m, h, ids: h - F.pad(m.part(h.transpose(1, 2)), (1, 0))[..., :-1].transpose(1, 2),
+        lambda: nn.AvgPool1d(3, stride=1, padding=1),
+    ),
+    "a convolution that is moved on": (
+        lambda m, h, ids: F.pad(m.part(h.transpose(1, 2)), (1, 0))[..., :-1].transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1),
+    ),
     "one direction": (
         lambda m, h, ids: m.part(h)[0],
         lambda: nn.GRU(WIDTH, WIDTH, batch_first=True),

@@ -302,6 +302,8 @@ class Outputs:
     def given_size(self) -> Number | None:
         """The root mean square of what the first module with a matrix of its own was given.
 
+        Tables of rows do not count.
+
         None: no batch of numbers, or there are several models. Of a module that has others in it,
         whose calls end first, it cannot be told.
         """
@@ -333,9 +335,13 @@ class Outputs:
         is_part = key in self._parts and not self._seen
         is_layer = has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
-        is_first = self._is_first and any(
-            parameter is not None and parameter.dim() > 1
-            for parameter in module.__dict__.get("_parameters", {}).values()
+        is_first = (
+            self._is_first
+            and not isinstance(module, _TABLES)
+            and any(
+                parameter is not None and parameter.dim() > 1
+                for parameter in module.__dict__.get("_parameters", {}).values()
+            )
         )
         if not (is_taken or is_part or is_layer or is_table or is_first):
             return

@@ -76,6 +76,7 @@ class Convolutions:
     def __init__(self) -> None:
         self._padded: dict[int, _Padded] = {}  # by the results' ids
         self._longer: dict[int, _Longer] = {}  # the same
+        self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}  # by calls that are known
 
     def called(self, args: Any, kwargs: Any, result: Any, number: int) -> Along | None:
         """`torch.conv1d` was called. `number`: by which `cut` names it later."""
@@ -98,11 +99,19 @@ class Convolutions:
             sees_both = before - after == padded.front + padded.back
             middle = padded.front * (weight.shape[-1] - 1) // (before - after)
         sees_later = flag(weight.detach()[..., middle + 1 :].any()) if sees_both else False
+        self._made[id(result)] = weakref.ref(result), number
         if before < after and padded is None:
             self._keep_longer(args, kwargs, result, weight, before, number)
         return Along(min(before, after), sees_later)
 
-    def pooled(self, args: Any, kwargs: Any, result: Any) -> Along | None:
+    def moved_on(self, args: Any, kwargs: Any) -> int | None:
+        """The call whose result `pad` puts something in front of: what it sees may come earlier."""
+        given = args[0] if args else kwargs.get("input")
+        pad = args[1] if len(args) > 1 else kwargs["pad"]
+        known = self._made.get(id(given))
+        return known[1] if known is not None and known[0]() is given and pad[0] > 0 else None
+
+    def pooled(self, args: Any, kwargs: Any, result: Any, number: int) -> Along | None:
         """Of one of POOLING: a convolution all of whose weights count."""
         given = args[0] if args else kwargs.get("input")
         width = _number(args[1] if len(args) > 1 else kwargs.get("kernel_size"))
@@ -112,6 +121,10 @@ class Convolutions:
         if given.dim() != 3 or width is None or width < 2 or _number(stride) != 1:
             return None
         before, after = given.shape[-1], result.shape[-1]
+        # Of as many features as positions nobody knows over which it goes.
+        if given.shape[1] in (before, after):
+            return None
+        self._made[id(result)] = weakref.ref(result), number
         if before == after:
             return Along(before, sees_later=True)
         padded = self._padded.get(id(given))

@@ -13,7 +13,7 @@ import torch
 
 from traindbg.hooks.torch_hazards import hazards_in
 from traindbg.hooks.torch_latents import Latent, latents_in
-from traindbg.hooks.torch_nodes import SAME_ELEMENTS, SAME_VALUE, is_leaf, next_nodes
+from traindbg.hooks.torch_nodes import SAME_ELEMENTS, SAME_VALUE, edges_of, is_leaf, next_nodes
 from traindbg.hooks.torch_sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
@@ -150,17 +150,22 @@ def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
 
 
 def _is_of_tables(node: Any) -> bool:
-    """Whether a layer's input is data and rows of embeddings, side by side or added, no more."""
-    waiting, tables = [node], 0
+    """Whether a layer's input is data and rows of embeddings side by side, and no more.
+
+    Without data beside them a linear model of embeddings is one of factors.
+    """
+    waiting, has_data, has_tables = [node], False, False
     for _ in range(_MOST_STEPS):
         if not waiting:
-            return tables > 0
+            return has_data and has_tables
         here = waiting.pop()
         name = here.name()
         if name in _OF_TABLES:
-            tables += 1
-        elif name in ("CatBackward0", "AddBackward0") or name in SAME_ELEMENTS:
-            waiting.extend(next_nodes(here))
+            has_tables = True
+        elif name == "CatBackward0" or name in SAME_ELEMENTS:
+            edges = edges_of(here)
+            has_data = has_data or (name == "CatBackward0" and None in edges)
+            waiting.extend(edge for edge in edges if edge is not None)
         elif not is_leaf(here):
             return False
     return False

@@ -50,7 +50,8 @@ class LeftOut:
         )  # of those that were found: first elements
         self._searched = Identities()  # for which all optimizers were gone through
         self._elsewhere = Identities()  # that some optimizer has, or that are trained by hand
-        self._frozen = Identities()  # at some look
+        self._frozen = Identities()  # at some look, and never trainable before
+        self._trainable = Identities()  # at some look
         self._outside = Outside()
 
     def forget(self) -> None:
@@ -94,7 +95,7 @@ class LeftOut:
             ):
                 is_seen.add(key)
                 found.append((parameter, owners[key]))
-            elif not parameter.requires_grad:
+            elif not parameter.requires_grad and key not in self._trainable:
                 self._frozen.remember([parameter])
         new = [p for p, _ in found if id(p) not in self._searched]
         if new:
@@ -134,4 +135,5 @@ class LeftOut:
             self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
             self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
             thawed = sum(id(parameter) in self._frozen for parameter, _ in kept)
+            self._trainable.remember(p for p, _ in kept if id(p) not in self._frozen)
             self._teller.fact("not_in_optimizer_thawed", thawed)

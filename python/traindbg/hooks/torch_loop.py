@@ -770,6 +770,8 @@ class LoopObserver:
             path, own = by_id[key]
             if not any(p.requires_grad and id(p) in in_optimizer for _, p in own):
                 continue
+            if self._untrained.is_set_elsewhere(path):
+                continue
             if not is_missed(own):
                 has_later = True
                 break

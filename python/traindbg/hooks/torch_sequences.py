@@ -903,6 +903,8 @@ class SequenceObserver:
             return
         if not all(map(_is_plain, (*args, *kwargs.values(), result))):
             return
+        if function in POOLING and not torch.is_grad_enabled():
+            return  # what is shown of it trains nothing
         with own_operations():
             if function in _RECURRENT:
                 self._recurrent_called(place, args)
@@ -912,10 +914,14 @@ class SequenceObserver:
                 called = self._convolutions.called(args, kwargs, result, len(self._calls))
                 self._moved(place, called)
             elif function in POOLING:
-                self._moved(place, self._convolutions.pooled(args, kwargs, result))
+                pooled = self._convolutions.pooled(args, kwargs, result, len(self._calls))
+                self._moved(place, pooled)
             elif function is functional.linear or function in _PRODUCTS:
                 return
             elif function is functional.pad or function in _ROLLS:
+                number = None if function in _ROLLS else self._convolutions.moved_on(args, kwargs)
+                if number is not None and number < len(self._calls):
+                    self._calls[number] = self._calls[number]._replace(sees_later=False)
                 self._moved(place, self._convolutions.shifted(function, args, kwargs, result))
             elif function in _SOFTMAXES:
                 self._softmax_called(place, args, kwargs, result)

@@ -11,14 +11,14 @@ grid), is none. Three steps are looked at. A few values of each are kept until t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_names import tensors_in
-
-if TYPE_CHECKING:
-    import torch
+from traindbg.hooks.torch_patches import is_transforming
 
 _LOOKS = 3  # steps
 _VALUES = 64
@@ -56,11 +56,13 @@ class StandIn:
         """A part is, by the training, and has returned."""
         if name in self._not or len(self._step) >= _MOST_PARTS:
             return
+        if torch.jit.is_tracing() or is_transforming():
+            return
         tensors = [tensor for _, tensor in tensors_in(given)]
         if (
             name in self._step
             or not tensors
-            or any(tensor.requires_grad or capturing_graph(tensor) for tensor in tensors)
+            or any(tensor.requires_grad or not _is_plain(tensor) for tensor in tensors)
             or next(module.parameters(), None) is None
         ):
             self._not.add(name)
@@ -85,6 +87,15 @@ class StandIn:
             self.name = max(kept, key=lambda name: kept[name].size)
         if self.is_known:
             self._last, self._not = {}, set()
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.layout is torch.strided
+        and not (tensor.is_nested or tensor.is_meta or tensor.is_quantized)
+        and not capturing_graph(tensor)
+    )
 
 
 def _some_of(tensor: torch.Tensor) -> tuple[float, ...] | int:

@@ -181,6 +181,10 @@ class Untrained:
         self._told: set[str] = set()
         modes.listener = weakref.WeakMethod(self._evaluation_begins)
 
+    def is_set_elsewhere(self, place: str) -> bool:
+        """Whether something else than its gradients changes it, as an average is."""
+        return place in self._elsewhere
+
     # Moments of a step.
 
     def wants_calls(self) -> bool:

@@ -111,7 +111,7 @@ std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
     if (finding == nullptr) return std::nullopt;
     if (finding->tensor.starts_with("loop/gradients_of_another/"))
         return Weight{
-            0.95,
+            0.85,
             finding->message + " Refuted if both losses are to train these parameters, by one step for both.",
             finding->fix};
     return Weight{

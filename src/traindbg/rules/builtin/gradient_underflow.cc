@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -129,13 +130,15 @@ class GradientUnderflow final : public Rule {
 
     void take(const model::StepView& step, const model::TensorSample& sample, Look& look) {
         const model::TensorInfo& info = step.info(sample.tensor);
-        if ((info.role == model::Role::kOutput || info.role == model::Role::kActivation) &&
-            info.dtype == tensor::DType::kFloat16)
-            computes_in_half_ = true;
+        if (info.role == model::Role::kOutput || info.role == model::Role::kActivation) {
+            if (info.dtype == tensor::DType::kFloat16) computes_in_half_ = true;
+            else if (info.dtype == tensor::DType::kFloat32) whole_modules_.insert(info.module);
+        }
         if (info.role != model::Role::kGradient || info.shape.size() < 2) return;
         if (info.module_type.find("Embedding") != std::string::npos) return;
         const bool is_half = info.dtype == tensor::DType::kFloat16 ||
-                             (computes_in_half_ && info.dtype == tensor::DType::kFloat32);
+                             (computes_in_half_ && !whole_modules_.contains(info.module) &&
+                              info.dtype == tensor::DType::kFloat32);
         const model::Statistics& s = sample.statistics;
         if (!is_half || s.count < 16 || s.not_finite() > 0) return;
         ++look.all;
@@ -218,6 +221,7 @@ class GradientUnderflow final : public Rule {
     double zeros_, layers_;
     InARow seen_;
     bool is_scaled_ = false, computes_in_half_ = false, is_firing_ = false;
+    std::set<std::string> whole_modules_;  // that returned float32
     int clean_ = 0;
     TrainingLoss loss_;
 };

@@ -188,12 +188,14 @@ class InputNotNormalized final : public Rule {
     }
 
     // The module with weights that comes first makes any size into one. An embedding is given numbers of
-    // categories: where there are such inputs beside, those of floating point come to the module after it.
-    static bool is_normalised_by_the_model(const model::StepView& step) {
+    // categories: where there are such inputs beside, those of floating point come to another module, if that
+    // is given such sizes.
+    [[nodiscard]] bool is_normalised_by_the_model(const model::StepView& step) const {
         const model::TensorInfo* first = nullptr;
         bool has_categories = false;
         for (const model::TensorInfo& info : *step.tensors)
             has_categories = has_categories || (info.role == model::Role::kInput && !is_float(info.dtype));
+        has_categories = has_categories && given_ > size_;
         const auto is_embedding = [](const model::TensorInfo& info) {
             return info.module_type.find("Embedding") != std::string::npos;
         };

@@ -17,7 +17,8 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "At every look over `steps` steps in a row, from the second step on, a parameter of a watched model "
         "requires gradients and has one, no optimizer of the process holds it (also none that has not "
         "stepped yet), and its values do not change otherwise. Error where such weights still have the "
-        "distribution that an initialiser gives, or did not require gradients at an earlier look; info where "
+        "distribution that an initialiser gives; warning where they did not require gradients before; info "
+        "where "
         "they do not, because then they were trained "
         "or loaded before; warning where that cannot be told. The same of parameters of no watched model "
         "that "
@@ -79,17 +80,17 @@ class ParametersNotInOptimizer final : public Rule {
         const bool is_fresh = fresh && fresh->value > 0;
         const bool is_thawed = thawed && thawed->value > 0;
         const bool is_loaded = !is_thawed && loaded && loaded->value > 0;
-        model::Finding finding =
-            is_fresh || is_thawed ? loop_finding(kKey, model::Severity::kError, seen_, *left_out)
-            : is_loaded           ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
-                                  : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
+        model::Finding finding = is_fresh ? loop_finding(kKey, model::Severity::kError, seen_, *left_out)
+                                 : is_loaded
+                                     ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
+                                     : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
         finding.places = static_cast<std::uint64_t>(left_out->value);
         finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
         finding.message = base::format(
             "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer "
             "has them: they never change.{}",
             left_out->value, left_out->place,
-            is_thawed  ? " They were frozen at first: the optimizer was made without them."
+            is_thawed  ? " They were frozen up to then, as if for an optimizer that was made without them."
             : is_fresh ? " Their weights are as they were initialised."
                        : "");
         finding.fix =
