@@ -293,6 +293,9 @@ def test_a_critic_that_steps_by_what_the_actor_left(run_dir):
         of_actor.zero_grad()
 
     assert 1 in taking_turns(run_dir, between=between)
+    agree = [value for _, value in facts(run_dir, "loop/gradients_that_agree/weight")]
+    assert agree
+    assert all(-1.001 <= value <= 1.001 for value in agree)
 
 
 @pytest.mark.parametrize("to_none", [True, False])

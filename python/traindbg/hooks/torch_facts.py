@@ -25,7 +25,7 @@ from traindbg.hooks.torch_data import (
     sizes,
 )
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_foreign import ForeignGradients
+from traindbg.hooks.torch_foreign import NOTHING_LEFT, ForeignGradients
 from traindbg.hooks.torch_frozen_turns import FrozenTurns
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_hazards import HazardObserver
@@ -406,7 +406,7 @@ class Facts:
         """Of one of several optimizers: whether its last step's gradients are still there."""
         kept = self.kept.will_step(optimizer, table)
         is_too_soon = self.kept.is_too_soon(optimizer)
-        is_foreign = self.foreign.will_step(optimizer, self._watched.tables)
+        foreign = self.foreign.will_step(optimizer, self._watched.tables)
         turn = self.turns.will_step(optimizer, table)
         if len(self._watched.tables) < 2:
             return
@@ -416,8 +416,11 @@ class Facts:
             self._tensors.fact("gradients_kept", float(kept), table.smallest_name)
         if is_too_soon is not None:
             self._tensors.fact("gradients_cleared", float(is_too_soon), table.smallest_name)
-        if is_foreign is not None:
+        if foreign is not None:
+            is_foreign = foreign != NOTHING_LEFT
             self._tensors.fact("gradients_of_another", float(is_foreign), table.smallest_name)
+            if is_foreign:
+                self._tensors.fact("gradients_that_agree", foreign, table.smallest_name)
         if self.kept.shares_pass(optimizer):
             self._tensors.fact("optimizers_share_pass", 1)
 

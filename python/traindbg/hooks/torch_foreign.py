@@ -12,7 +12,9 @@ and the pass by which the critic steps found them and reached nothing of the oth
 goes through the critic on its way to the actor says the graph: a part that two losses train
 together, such as a trunk with two heads, has its gradients from both on purpose.
 
-No tensor is kept. Of gradients on a device it is known only that there are none.
+Of an encoder and its head, which a joint loss and one of the head's own train, it does not: there
+the two gradients agree, as far as a few elements tell. Kept are these, until the step. Of gradients
+on a device it is known only that there are none.
 """
 
 from __future__ import annotations
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Parameters
 
 _MOST_WALKS = 12  # through graphs
+_ELEMENTS = 256
+NOTHING_LEFT = 2.0
 
 
 class _Turn:
     """Of one optimizer, since its last step."""
 
-    __slots__ = ("found", "goes_through", "is_left", "other_stepped", "others")
+    __slots__ = ("found", "goes_through", "is_left", "left", "other_stepped", "others")
 
     def __init__(self) -> None:
         self.is_left = False  # gradients, by a pass that found none
@@ -48,6 +52,7 @@ class _Turn:
         self.other_stepped = False  # after that pass
         self.found: bool | None = None  # by the latest pass: such gradients; None: not known
         self.others: tuple[int, int] | None = None  # the other's gradient before that pass
+        self.left: torch.Tensor | None = None  # some of what it found
 
 
 def _state_of(parameter: torch.Tensor | None) -> tuple[int, int] | None:
@@ -86,11 +91,16 @@ class ForeignGradients:
                 turn.goes_through = self._goes_through(root, tables, optimizer, other)
             else:
                 turn.found = turn.is_left and turn.other_stepped
+                turn.left = _some_of(tables[optimizer].smallest) if turn.found else None
 
     def will_step(
         self, optimizer: torch.optim.Optimizer, tables: Mapping[torch.optim.Optimizer, Parameters]
-    ) -> bool | None:
-        """Whether its gradients are of the other one's loss, too; None: that is not known."""
+    ) -> float | None:
+        """Of its gradients, some of which are of the other one's loss: by how much those agree.
+
+        The cosine between what that loss left and what was added; 2: nothing was left. None: that
+        is not known.
+        """
         turn = self._turns.pop(optimizer, None)
         if turn is None or len(tables) != 2 or optimizer not in tables:
             return None
@@ -98,10 +108,16 @@ class ForeignGradients:
         others = self._turns.get(other)
         if others is not None:
             others.other_stepped = True
-        if not turn.found:
-            return turn.found
+        if turn.found is False:
+            return NOTHING_LEFT
         is_reached = _state_of(tables[other].smallest) != turn.others
-        return True if turn.goes_through and not is_reached else None
+        now = _some_of(tables[optimizer].smallest)
+        if not turn.goes_through or is_reached or turn.left is None or now is None:
+            return None
+        with own_operations():
+            own = now - turn.left
+            size = float(own.norm() * turn.left.norm())
+            return float(own @ turn.left) / size if size > 0 else None
 
     def _goes_through(
         self,
@@ -139,6 +155,15 @@ class ForeignGradients:
                 above.add(node)
                 begins.extend(users.get(node, ()))
         return any(not ends.isdisjoint(next_nodes(node)) for node in above)
+
+
+def _some_of(parameter: torch.Tensor | None) -> torch.Tensor | None:
+    """A copy of a few elements of its gradient, where they can be read."""
+    gradient = None if parameter is None else parameter.grad
+    if gradient is None or not may_read(gradient) or gradient.layout is not torch.strided:
+        return None
+    with own_operations():
+        return local_part(gradient).detach().reshape(-1)[:_ELEMENTS].to(torch.float32, copy=True)
 
 
 def _has_any(parameter: torch.Tensor | None) -> bool | None:

@@ -29,7 +29,8 @@ const model::RuleInfo kGradientsNotCleared = {
         "optimizers, a loss of one goes "
         "through parameters of the other on its way, leaves gradients there, and the other steps by these "
         "and those of "
-        "a pass of its own: the critic by what the actor's loss left, say.",
+        "a pass of its own, while the two pull different ways (at four looks in five): the critic by what "
+        "the actor's loss left, say.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
         "effective learning rate grows with every step, old gradients pull in directions that are long "
@@ -114,6 +115,14 @@ class GradientsNotCleared final : public Rule {
 
   private:
     static constexpr const char* kKey = "loop";
+    static constexpr double kMostly = 0.8;
+
+    // The cosine between what the other loss left and what was added; 1 where it is not told.
+    static double agree(const model::StepView& step, std::string_view parameter) {
+        for (const LoopFact& fact : loop_facts(step, "gradients_that_agree"))
+            if (fact.place == parameter) return fact.value;
+        return 1;
+    }
 
     // Of several optimizers: each from one of its steps to the next one.
     void judge_each(const model::StepView& step, FindingSink& sink) {
@@ -135,10 +144,14 @@ class GradientsNotCleared final : public Rule {
                 continue;
             }
             if (kept.in_a_row++ == 0) kept.first = step.step();
+            if (is_foreign && agree(step, info.module) <= 0) ++kept.against;
             if (kept.in_a_row < needed_) continue;
+            // Two losses that pull one way may be meant to train these parameters, by one step for both.
+            if (is_foreign &&
+                static_cast<double>(kept.against) < kMostly * static_cast<double>(kept.in_a_row))
+                continue;
             model::Finding finding;
             finding.key = info.name;
-            // Two losses may be meant to train these parameters, by one step for both.
             finding.severity = is_foreign ? model::Severity::kWarning : model::Severity::kError;
             finding.first_step = kept.first;
             finding.tensor = info.name;
@@ -215,6 +228,7 @@ class GradientsNotCleared final : public Rule {
     // Of one of several optimizers, by its smallest parameter.
     struct Kept {
         std::uint64_t in_a_row = 0;
+        std::uint64_t against = 0;  // of them, where the other loss pulls the other way
         model::StepIndex first = 0;
     };
 
