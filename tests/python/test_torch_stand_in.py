@@ -160,3 +160,19 @@ def test_inputs_of_the_model_in_evaluations_are_others(run_dir):
     assert run["input/0"].steps().size == 0
     for name in run.names("loop/rows_evaluated_trained"):
         assert set(run.scalars(name, "eval").values.tolist()) == {0}
+
+
+def test_a_part_that_is_traced_or_given_odd_tensors_harms_nothing(run_dir):
+    torch.manual_seed(0)
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, every=1):
+        for step in range(STEPS):
+            x, labels = batch(step)
+            torch.jit.trace(model.body, x)
+            torch.func.vmap(model.body)(x)
+            (model.body[0].weight @ x.T.to_sparse()).sum()
+            optimizer.zero_grad()
+            model.loss(x, labels).backward()
+            optimizer.step()
+    assert td.Run(run_dir)["output/head"].steps().size == STEPS - 1

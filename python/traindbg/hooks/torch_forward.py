@@ -491,11 +491,12 @@ class ForwardObserver:
             self.observe_without_root()
 
     def _is_of_the_pass(self) -> bool:
-        """Without a call of the root an evaluation may come in between, which is none of it."""
+        """Without a call of the root others may come in between: of an evaluation, of a tracer."""
         if not self._path.without_root:
             return True
         root = self._root()
-        return root is not None and root.training and torch.is_grad_enabled()
+        is_trained = root is not None and root.training and torch.is_grad_enabled()
+        return is_trained and not torch.jit.is_tracing()
 
     def _enter(self, root: torch.nn.Module) -> None:
         if not self._path.has_same_structure(root):

@@ -29,6 +29,11 @@ _OF_FIXED_SHAPE = frozenset(
 _PLACES_MAX = 4  # names of places that a fact about the loop may have; those after it have the last
 
 
+def _sizes_of(tensor: torch.Tensor) -> list[int]:
+    """Its shape; 0 for what is no number, such as the ragged dimension of a nested tensor."""
+    return [size if type(size) is int else 0 for size in tensor.shape]
+
+
 class Tensors:
     """One per recording. Owns the ids by which the session knows what has a name."""
 
@@ -71,7 +76,7 @@ class Tensors:
                 module_type=module_type,
                 layer=layer,
                 dtype="" if tensor is None else word_of(tensor.dtype),
-                shape=[] if tensor is None else list(local_part(tensor).shape),
+                shape=[] if tensor is None else _sizes_of(local_part(tensor)),
                 **({} if tensor is None else shard_facts(tensor)),
                 always=always,
             )
