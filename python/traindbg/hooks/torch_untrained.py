@@ -389,7 +389,7 @@ class Untrained:
         ]
         firsts = iter(first_elements_of([p for _, own in asked for _, p in own]))
         for place, own in asked:
-            states = [(p._version, next(firsts)) for _, p in own]
+            states = [(_version_of(p), next(firsts)) for _, p in own]
             if len(found) >= _MOST_MODULES:
                 break
             known = self._states.get(place)
@@ -428,6 +428,12 @@ class Untrained:
             first in reached.get(tuple(p.shape), ())
             for (_, p), first in zip(own, elements, strict=True)
         )
+
+
+def _version_of(parameter: nn.Parameter) -> int:
+    """Another one after each change in place, and where `.data` is another tensor."""
+    is_plain = type(parameter) is nn.Parameter and parameter.layout == torch.strided
+    return hash((parameter._version, parameter.data_ptr() if is_plain else 0))
 
 
 def _fresh(module: nn.Module, own: Own) -> list[bool | None]:
