@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks import torch_stand_in
 
 STEPS = 7
 
@@ -176,3 +177,19 @@ def test_a_part_that_is_traced_or_given_odd_tensors_harms_nothing(run_dir):
             model.loss(x, labels).backward()
             optimizer.step()
     assert td.Run(run_dir)["output/head"].steps().size == STEPS - 1
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_a_device_it_is_known_whether_the_tensor_is_the_same(is_new, run_dir, monkeypatch):
+    """Where values would be waited for. A tensor that is gone may leave its id to another."""
+    monkeypatch.setattr(torch_stand_in, "may_read", lambda tensor: False)
+    torch.manual_seed(0)
+    pair = Pair()
+    optimizer = torch.optim.SGD(pair.parameters(), lr=1e-3)
+    grid = torch.randn(10, 8)
+    with td.watch(pair, run_dir=run_dir, every=1):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            pair.judge(batch(step)[0] if is_new else grid).mean().backward()
+            optimizer.step()
+    assert td.Run(run_dir).names("^input/") == (["input/judge.0"] if is_new else [])

@@ -31,9 +31,7 @@ _CHANGES = 2  # weights that are loaded or made anew after a trial change once
 _LOOKS = 8  # passes of which the graph is gone through; then every so many one
 _LOOKS_EVERY = 64
 _MOST_PASSES = 10_000  # without a change
-_PASSES_OF_NO_UPDATE = (
-    _LOOKS_EVERY  # through the same parameters: more than micro-batches of a step
-)
+_MOST_SEARCHES = 4  # for masters, of all objects
 _NEAR = 0.5  # an update changes less of a tensor than this
 _COMPARED = 8  # leaves
 
@@ -52,6 +50,7 @@ class ByHandSearch:
         owned: Callable[[], set[int]],
     ) -> None:
         self.is_over = False
+        self._searches = 0  # for masters
         self._found = found
         self._owned = owned
         self._begin_anew()
@@ -95,11 +94,11 @@ class ByHandSearch:
             leaves = parameters or leaves
             ids = [id(leaf) for leaf in leaves]
             is_stuck = (
-                self._passes >= _PASSES_OF_NO_UPDATE
+                self._passes >= _LOOKS_EVERY  # more than micro-batches of a step
                 and any(parameter.dtype is torch.float16 for parameter in parameters)
                 and ids == self._ids
                 and found is Found.SAME
-                and _have_masters(parameters)
+                and self._have_masters(parameters)
             )
             if ids != self._ids and self._ids:
                 # Others: their successors, or what has nothing to do with them.
@@ -124,6 +123,20 @@ class ByHandSearch:
             self._shapes = [leaf.shape for leaf in leaves]
             self._elements = _elements_of(leaves)
 
+    def _have_masters(self, parameters: Sequence[torch.Tensor]) -> bool:
+        """Whether an optimizer has others of their shapes. Goes through all objects."""
+        self._searches += 1
+        if self._searches > _MOST_SEARCHES:
+            return False
+        shapes = sorted(tuple(parameter.shape) for parameter in parameters)
+        ids = {id(parameter) for parameter in parameters}
+        for thing in _core.instances_of(torch.optim.Optimizer):
+            groups = vars(thing).get("param_groups", [])
+            held = [p for group in groups for p in group["params"] if id(p) not in ids]
+            if shapes == sorted(tuple(p.shape) for p in held):
+                return True
+        return False
+
     def _step_ended(self) -> None:
         loss, self._loss = self._loss, None
         self._losses.append(torch.tensor(torch.nan) if loss is None else loss)
@@ -143,18 +156,6 @@ class ByHandSearch:
             if 2 * others > len(before) and away < _NEAR * size:
                 return True
         return False
-
-
-def _have_masters(parameters: Sequence[torch.Tensor]) -> bool:
-    """Whether an optimizer has others of their shapes. Goes through all objects."""
-    shapes = [parameter.shape for parameter in parameters]
-    ids = {id(parameter) for parameter in parameters}
-    for thing in _core.instances_of(torch.optim.Optimizer):
-        groups = vars(thing).get("param_groups", [])
-        held = [p for group in groups for p in group["params"] if id(p) not in ids]
-        if sorted(map(tuple, shapes)) == sorted(tuple(p.shape) for p in held):
-            return True
-    return False
 
 
 def _elements_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:

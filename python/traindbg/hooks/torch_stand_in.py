@@ -6,11 +6,13 @@ It is a part with parameters that is called once in each step, with tensors that
 through and that are other ones each time; of several the one with the largest tensor: what time
 step, style or noise comes beside the data is smaller, as a rule. What is called several times (a
 discriminator, a cell, one encoder for two views), or with what never changes (positions, prompts, a
-grid), is none. Three steps are looked at. A few values of each are kept until then.
+grid), is none. Three steps are looked at. A few values of each are kept until then; of what lies on
+a device, which is not waited for, a weak reference.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 import torch
@@ -28,8 +30,16 @@ _MOST_PARTS = 64
 class _Given(NamedTuple):
     """What a part was given."""
 
-    size: int  # of the largest tensor
-    values: tuple[float, ...] | int  # some of it; of a device, which tensor it is
+    tensor: weakref.ref[torch.Tensor]  # the largest one
+    size: int
+    values: tuple[float, ...]  # some of it; of a device none
+
+    def is_again(self, before: _Given) -> bool:
+        """Whether what was given before came once more."""
+        if self.values or before.values:
+            return self.values == before.values
+        tensor = before.tensor()  # that is still there: an id or an address may be another one's
+        return tensor is not None and tensor is self.tensor()
 
 
 class StandIn:
@@ -68,7 +78,7 @@ class StandIn:
             self._not.add(name)
             return
         largest = max(tensors, key=lambda tensor: tensor.numel())
-        self._step[name] = _Given(largest.numel(), _some_of(largest))
+        self._step[name] = _Given(weakref.ref(largest), largest.numel(), _some_of(largest))
 
     def step_ended(self) -> None:
         """The step is over; of the third one, the choice is made."""
@@ -79,7 +89,7 @@ class StandIn:
             name: given
             for name, given in step.items()
             if name not in self._not
-            and (self._looks == 0 or (name in self._last and self._last[name] != given))
+            and (self._looks == 0 or (name in self._last and not given.is_again(self._last[name])))
         }
         self._last = kept
         self._looks += 1
@@ -98,9 +108,9 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _some_of(tensor: torch.Tensor) -> tuple[float, ...] | int:
+def _some_of(tensor: torch.Tensor) -> tuple[float, ...]:
     if tensor.is_complex() or not may_read(tensor):
-        return id(tensor)
+        return ()
     with own_operations():
         flat = tensor.detach().reshape(-1)
         return tuple(flat[:: max(1, len(flat) // _VALUES)].tolist())

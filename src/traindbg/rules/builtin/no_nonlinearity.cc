@@ -18,7 +18,8 @@ const model::RuleInfo kNoNonlinearity = {
         "layer goes only into the next one: through views, dropout, a bias that is added, or a leaky ReLU of "
         "slope 1, which is what LeakyReLU(True) makes. Warning "
         "where that holds between half of them or more, and more than one pair. Warning also where all "
-        "such layers, from the data to the loss, are one chain with nothing but that, batch norm and "
+        "such layers, from the data (with rows of embeddings beside them, or without) to the loss, are one "
+        "chain with nothing but that, batch norm and "
         "average pooling between. Else info. Pairs whose inner width is below what goes in and below what "
         "comes out are not counted.",
     .why =

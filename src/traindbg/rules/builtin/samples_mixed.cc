@@ -22,7 +22,8 @@ const model::RuleInfo kSamplesMixed = {
     .when =
         "In `looks` looks in a row the forward pass of the training gave a recurrent layer or an attention "
         "its input such that it goes from sample to sample, took a softmax over the samples, or cut them "
-        "anew by a view or reshape, where a transpose is meant, so that each is made of pieces of several. "
+        "anew by a view or reshape, where a transpose is meant, so that each is made of pieces of several "
+        "(also where they were taken apart before, as clips into frames). "
         "Along which dimension the samples lie is followed from the model's first input, in two of the first "
         "steps (up to six where something shows), and only where a loss function was given one label for "
         "each of them. It fires when it is known that they are samples, which any batch may hold, and no "
