@@ -14,7 +14,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import traindbg as td
 from traindbg.hooks.torch_guard import failures
-from traindbg.hooks.torch_sequences import SequenceObserver, _Input, next_values, padding_of
+from traindbg.hooks.torch_next_values import Given, next_values
+from traindbg.hooks.torch_sequences import SequenceObserver, padding_of
 
 RULES = ["attention_mask_wrong", "future_leak"]
 WORDS, LENGTH, WIDTH = 11, 12, 8
@@ -753,7 +754,7 @@ def test_next_values():
     ids = words()
 
     def given(x):
-        return _Input(x, len(x))
+        return Given(x, len(x))
 
     def length(x, target) -> int:
         found = next_values(given(x), target)
@@ -773,10 +774,10 @@ def test_positions_that_have_a_target_in_all_rows():
     target = ids[:, 1:].clone()
     target[:, :4] = -100
     target[0, :6] = -100
-    found = next_values(_Input(ids[:, :-1], len(ids)), target.flatten())
+    found = next_values(Given(ids[:, :-1], len(ids)), target.flatten())
     assert found is not None
     assert found.known.tolist() == [6 <= position < LENGTH - 1 for position in range(LENGTH)]
-    found = next_values(_Input(ids, len(ids)), target.flatten())  # shifted inside
+    found = next_values(Given(ids, len(ids)), target.flatten())  # shifted inside
     assert found is not None
     assert found.known.tolist() == [6 <= position < LENGTH for position in range(LENGTH + 1)]
 
@@ -784,10 +785,10 @@ def test_positions_that_have_a_target_in_all_rows():
 def test_targets_of_the_later_part_only():
     x = torch.randn(8, 30)
     target = torch.cat([x[:, 13:], torch.randn(8, 1)], 1)  # from the twelfth value on
-    found = next_values(_Input(x, 8), target)
+    found = next_values(Given(x, 8), target)
     assert found is not None
     assert found.known.tolist() == [12 <= position < 29 for position in range(30)]
-    assert next_values(_Input(x, 8), torch.randn(8, 18)) is None
+    assert next_values(Given(x, 8), torch.randn(8, 18)) is None
 
 
 def test_a_model_that_is_first_called_at_a_step_that_is_not_due():

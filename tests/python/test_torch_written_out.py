@@ -77,6 +77,69 @@ def test_a_target_of_real_numbers_is_near() -> None:
 
 
 @pytest.mark.parametrize(
+    "cut",
+    [
+        (slice(None), slice(3, None)),
+        (slice(None), slice(-3, None)),
+        (slice(1, -1), slice(None, None, 2)),
+        (..., slice(None, -2)),
+        (slice(None), slice(0, None)),
+    ],
+)
+def test_a_part_of_a_difference(cut: tuple[slice, ...]) -> None:
+    model, target = nn.Linear(3, 9), torch.randint(0, 5, (6, 9)).float()
+    returned = model(torch.randn(6, 3))
+    mark_returned(returned, 0)
+    found = written_out(((returned - target)[cut].flatten() ** 2).mean(), {0: returned.detach()})
+    assert found is not None
+    assert torch.equal(found.target, target[cut].flatten())
+    assert torch.equal(found.prediction, returned.detach()[cut].flatten())
+    assert bool(found.is_mean)
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+@pytest.mark.parametrize("first", [0, 8])
+def test_a_forecast_that_sees_what_it_forecasts(run_dir: Path, leaks: bool, first: int) -> None:
+    torch.manual_seed(0)
+    pad = (1, 1) if leaks else (2, 0)
+    model = nn.Sequential(nn.ConstantPad1d(pad, 0.0), nn.Conv1d(1, 1, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["future_leak"])
+    for _ in range(4):
+        series = torch.randn(4, 21).cumsum(1)
+        x = series[:, None, :-1]
+        loss = ((model(x)[:, 0] - series[:, 1:])[:, first:] ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    (name,) = (name for name in run.names() if name.startswith("loop/later_seen"))
+    assert set(run.scalars(name).values.tolist()) == {float(leaks)}
+
+
+def test_what_the_inputs_tell_of_the_target(run_dir: Path) -> None:
+    """Neighbours have targets that are hardly apart."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
+    for _ in range(10):
+        x = torch.rand(64, 2)
+        loss = ((model(x)[:, 0] - x.sum(1)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    near, any_two = (
+        run.scalars(f"loop/{name}").values[0]
+        for name in ("neighbours_differ", "neighbours_any_differ")
+    )
+    assert near < 0.05 * any_two
+
+
+@pytest.mark.parametrize(
     "loss_of",
     [
         F.mse_loss,

@@ -134,6 +134,7 @@ class BackwardObserver:
                 self._take_leftover()
                 if root is not None:
                     guarded("written-out losses", self._take_compared, root)
+                    guarded("own tokens", self._facts.tell_own_tokens, root)
                 if isinstance(root, torch.Tensor) and root.numel() == 1:
                     guarded("loop", self._losses.tell_unreduced, root)
         elif self._hot.due & _LOOP:
@@ -227,6 +228,7 @@ class BackwardObserver:
         if found is None or self._tensors.knows(f"loss/{found.function}"):
             return
         self._tell_repeated_target(found)
+        self._facts.target_computed(found)
         # On a device the truth value comes with all else that waits there.
         self._tensors.tell("loss_is_written_out", found.is_mean.to(torch.float32))
         self._tensors.tell("loss_is_of_columns", found.is_of_columns.to(torch.float32))

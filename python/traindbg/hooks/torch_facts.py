@@ -40,6 +40,7 @@ from traindbg.hooks.torch_modes import Forgotten, modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_own_statistics import OwnStatistics
+from traindbg.hooks.torch_own_tokens import LOOKS, own_tokens
 from traindbg.hooks.torch_probe import Probes
 from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_reductions import Reductions
@@ -54,6 +55,7 @@ from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_loader_labels import LoaderLabels
+    from traindbg.hooks.torch_loss_graph import WrittenOut
     from traindbg.hooks.torch_own_statistics import Own
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
@@ -125,6 +127,7 @@ class Facts:
         loader_labels.are_trained = self._rows.are_trained
         self._own_statistics = OwnStatistics(self._rows)
         self._neighbours = Neighbours()
+        self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
@@ -135,6 +138,7 @@ class Facts:
         self._rows.forget()
         self._own_statistics.forget()
         self._neighbours.forget()
+        self._own_tokens = 0
         self.random.forget()
         self.turns.forget()
         self.unsaid.forget()
@@ -308,6 +312,24 @@ class Facts:
         if len(self._watched.watchers) == 1 and isinstance(given, torch.Tensor):
             self._copy = copy
             self._rows.given(given, False, self._hot.steps, to_a_copy=True)
+
+    def target_computed(self, loss: WrittenOut) -> None:
+        """Of a loss of the training that calls no function, when its backward pass begins."""
+        guarded("sequences", self.sequences.target_known, loss.target, loss.margin)
+        given = (loss.prediction, loss.target)
+        if self.mixing.is_open:
+            guarded("mixing", self.mixing.loss_computed, given, {})
+        if self.probes.is_open:
+            guarded("probes", self.probes.loss_computed, given, {})
+        guarded("neighbours", self._ask_neighbours, loss.function, loss.target)
+
+    def tell_own_tokens(self, root: torch.Tensor) -> None:
+        """Whether the loss asks a model of a language for the tokens that it is given."""
+        if self._own_tokens < LOOKS:
+            self._own_tokens += 1
+            are_own = own_tokens(root)
+            if are_own is not None:
+                self._tensors.tell("own_tokens", are_own.to(torch.float32))
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)

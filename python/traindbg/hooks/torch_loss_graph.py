@@ -7,13 +7,14 @@ where the prediction is what a model returned, the two together say what the tar
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_loss_pairs import pairs_in
-from traindbg.hooks.torch_nodes import Shape, saved_by, shape_at
+from traindbg.hooks.torch_nodes import SAME_VALUE, Shape, saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -50,6 +51,8 @@ _RESHAPED = frozenset(
         "ViewBackward0",
     }
 )
+# What may be done to a difference before it becomes a loss: a part of it, in another shape.
+_OF_A_DIFFERENCE = (SAME_VALUE - {"ToCopyBackward0"}) | {"SliceBackward0"}
 _RETURNED = "traindbg.returned"  # in a node's metadata
 
 
@@ -59,6 +62,7 @@ class WrittenOut(NamedTuple):
     function: str  # "mse_loss", "l1_loss"
     prediction: torch.Tensor
     target: torch.Tensor
+    margin: torch.Tensor  # one number: how far the target may be off
     is_mean: torch.Tensor  # one truth value: the loss is their mean, and nothing else
     is_of_columns: torch.Tensor  # another: the loss is the sum of the means of a table's columns
     terms: torch.Tensor  # one number: of how many values the loss is the sum; 0 where it is none
@@ -69,6 +73,7 @@ class _Difference(NamedTuple):
     prediction: tuple[Any, int]  # the edge to what made the prediction
     shape: Shape  # of the difference
     is_reversed: bool  # target - prediction
+    cuts: tuple[Any, ...] = ()  # nodes that took a part of it or shaped it, the last one first
 
 
 def mark_returned(tensor: torch.Tensor, number: int) -> None:
@@ -84,10 +89,10 @@ def was_returned(node: Any, marks: Container[int]) -> bool:
 
 def _difference(loss: torch.Tensor) -> _Difference | None:
     """The first one, from the loss back, of what has a gradient and what has none."""
-    nodes: list[tuple[Any, Any]] = [(loss.grad_fn, None)]
+    nodes: list[tuple[Any, Any, tuple[Any, ...]]] = [(loss.grad_fn, None, ())]
     seen: set[Any] = set()
     while nodes and len(seen) < _MOST_NODES:
-        node, user = nodes.pop(0)
+        node, user, cuts = nodes.pop(0)
         if node is None or node in seen:
             continue
         seen.add(node)
@@ -96,10 +101,28 @@ def _difference(loss: torch.Tensor) -> _Difference | None:
             inputs = [edge for edge in node.next_functions if edge[0] is not None]
             shape = shape_at(node, 0)
             if len(inputs) == 1 and shape is not None:
-                return _Difference(user, inputs[0], shape, node.next_functions[0][0] is None)
+                is_reversed = node.next_functions[0][0] is None
+                return _Difference(user, inputs[0], shape, is_reversed, cuts)
+        elif name in _OF_A_DIFFERENCE and user is not None:
+            nodes.append((node.next_functions[0][0], user, (*cuts, node)))
         elif name in _PASSED:
-            nodes += [(edge[0], node) for edge in node.next_functions]
+            nodes += [(edge[0], node, ()) for edge in node.next_functions]
     return None
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _cut(whole: torch.Tensor, cuts: tuple[Any, ...]) -> torch.Tensor:
+    """What was left of it, in its shape."""
+    for node in reversed(cuts):
+        if node.name() != "SliceBackward0":
+            whole = whole.reshape(shape_at(node, 0) or whole.shape)
+            continue
+        index = slice(_signed(node._saved_start), _signed(node._saved_end), node._saved_step)
+        whole = whole[(slice(None),) * (_signed(node._saved_dim) % whole.dim()) + (index,)]
+    return whole
 
 
 def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
@@ -173,13 +196,15 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
     difference = _difference_in(found.user)
     if difference is None:
         return None
-    if difference.numel() != prediction.numel() or difference.device != prediction.device:
+    if math.prod(found.shape) != prediction.numel() or difference.device != prediction.device:
         return None
-    if capturing_graph(difference):
+    if capturing_graph(difference) or difference.numel() == 0:
         return None
     with own_operations():
         difference = difference.detach()
-        prediction = prediction.reshape(difference.shape)
+        prediction = _cut(prediction.reshape(found.shape), found.cuts)
+        if prediction.shape != difference.shape:
+            return None
         target = prediction + difference if found.is_reversed else prediction - difference
         # A subtraction and its reverse are off by the last bits of the larger operand.
         whole = target.round()
@@ -193,4 +218,5 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
         total = mean * difference.numel()
         is_sum = ((total - loss.detach()).abs() <= 1e-4 * total.abs()) & (total > 0)
         terms = is_sum.to(torch.float32) * difference.numel()
-    return WrittenOut(function, prediction, target, is_mean, is_of_columns, terms)
+        margin = last_bits.amax()
+    return WrittenOut(function, prediction, target, margin, is_mean, is_of_columns, terms)

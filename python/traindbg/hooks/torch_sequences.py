@@ -22,6 +22,7 @@ from torch.nn import functional
 from traindbg.hooks.torch_convolutions import POOLING, Along, Convolutions, Flag, flag
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_later import brought
+from traindbg.hooks.torch_next_values import Given, Next, Target, may_be_next, next_of
 from traindbg.hooks.torch_nodes import next_nodes
 
 if TYPE_CHECKING:
@@ -134,29 +135,6 @@ class _Mask(NamedTuple):
     place: str
     shown: torch.Tensor  # [rows, queries, keys]
     blind: torch.Tensor  # [rows, queries]: those from which all keys are hidden
-
-
-class _Input(NamedTuple):
-    values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
-    rows: int  # of all
-    source: weakref.ref[torch.Tensor] | None = None
-
-
-class _Target(NamedTuple):
-    """Of a loss function, beside an input of which it may be the next values."""
-
-    given: int  # place among the inputs
-    inputs: int  # that there were when the loss was computed
-    values: torch.Tensor  # [rows, values], of the first rows of the input
-    number: int  # of values of all rows
-
-
-class Next(NamedTuple):
-    """The targets of a step are an input, one position on."""
-
-    length: int
-    known: torch.Tensor  # [length]: the positions that have a target in all of the first rows
-    along: int  # the dimension of the input that has them
 
 
 def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
@@ -532,89 +510,17 @@ def _is_of_others(mask: torch.Tensor, padding: torch.Tensor) -> float | None:
     return 0.0
 
 
-def _of_one_value(rows: int, length: int, last: int) -> tuple[int, ...]:
-    """How many targets there may be: one of the values at each position, in either dimension."""
-    return rows * length, rows * (length - 1), rows * last, rows * (last - 1)
-
-
-def _may_be_next(given: _Input, count: int) -> bool:
-    """Whether so many targets may be the input one position on; see `next_values`."""
-    x, rows = given.values, given.rows
-    length, whole = x.shape[1], x[0].numel() * rows
-    return (
-        count in (whole, whole // length * (length - 1))
-        or (x.dim() == 3 and count in _of_one_value(rows, length, x.shape[2]))
-        or (x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1)
-    )
-
-
-def next_values(given: _Input, target: torch.Tensor) -> Next | None:
-    """Where the targets are the input one position on; None where they are something else."""
-    count = target.numel()
-    if not _may_be_next(given, count):
-        return None
-    return _next_values(given, target.detach().reshape(given.rows, -1)[: len(given.values)], count)
-
-
-def _next_values(given: _Input, target: torch.Tensor, count: int) -> Next | None:
-    """`target`: of the first rows, as many as of the input are kept; `count`: of all."""
-    x, rows, kept = given.values, given.rows, len(given.values)
-    length = x.shape[1]
-    whole = x[0].numel() * rows
-    # Targets and inputs one position on, of the first rows; the sequence's length in the input, and
-    # its dimension.
-    pairs: list[tuple[torch.Tensor, torch.Tensor, int, int]] = []
-    if count == whole:
-        y = target.reshape(kept, *x.shape[1:])
-        pairs.append((y[:, :-1], x[:, 1:], length, 1))
-        if kept == rows > 1:  # the other way round: the sequence is the first dimension
-            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows, 0))
-    elif count == whole // length * (length - 1):
-        y = target.reshape(kept, length - 1, *x.shape[2:])
-        pairs.append((y, x[:, 1:], length, 1))
-    if x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
-        y = target[:, : length - 1]
-        pairs += [(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
-    last = x.shape[-1]
-    if x.dim() == 3 and count in (rows * last, rows * (last - 1)):  # of its channels
-        y, behind = target[:, : last - 1], target[:, last - 1 :]
-        for value in range(min(length, 16)):
-            # What follows the last one is new, but of places on a ring, or where nothing does.
-            is_new = ((behind != x[:, value, :1]) & (behind != 0)).all()
-            if behind.numel() == 0 or bool(is_new):
-                pairs.append((y, x[:, value, 1:], last, 2))
-    if x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
-        # Of the later part only, where the model has seen enough to go on.
-        wanted = count // rows
-        y = target[:, :-1]
-        pairs.append((y, x[:, 1 - wanted :], length, 1))
-    for y, following, positions, along in pairs:
-        is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
-        number = int(is_known.sum())
-        if number < _FEWEST or following.shape[1] < 3:
-            continue
-        hits = int(((y == following) & is_known).sum())
-        # A sequence of one value is its own next value.
-        changes = (following[:, 1:] != following[:, :-1]).float().mean()
-        if hits >= 0.99 * number and float(changes) >= 0.1:
-            known = torch.zeros(positions, dtype=torch.bool, device=y.device)
-            # Behind the last of them there is none.
-            known[positions - 1 - y.shape[1] : -1] = is_known.transpose(0, 1).flatten(1).all(1)
-            return Next(positions, known, along)
-    return None
-
-
 class _Seen:
     """What was seen of one step. Its tensors are where they were computed."""
 
     def __init__(
         self,
-        inputs: Sequence[_Input],
+        inputs: Sequence[Given],
         calls: Sequence[_Call],
         masks: Sequence[_Mask],
         added: Sequence[tuple[str, list[Flag]]],
         repeated: Sequence[tuple[str, Flag]],
-        targets: Sequence[_Target],
+        targets: Sequence[Target],
         is_all: bool,
     ) -> None:
         self._is_all = is_all  # no other inputs were given, to no other model
@@ -632,7 +538,8 @@ class _Seen:
         found += [tensor for mask in self._masks for tensor in (mask.shown, mask.blind)]
         found += [flag for _, flags in self._added for flag in flags]
         found += [flag for _, flag in self._repeated]
-        found += [target.values for target in self._targets]
+        for target in self._targets:
+            found += [target.values, target.margin]
         return [value for value in found if isinstance(value, torch.Tensor)]
 
     def there(self, values: Sequence[torch.Tensor]) -> _Seen:
@@ -654,7 +561,10 @@ class _Seen:
             [_Mask(mask.place, of(mask.shown), of(mask.blind)) for mask in self._masks],
             [(place, [of(flag) for flag in flags]) for place, flags in self._added],
             [(place, of(flag)) for place, flag in self._repeated],
-            [target._replace(values=of(target.values)) for target in self._targets],
+            [
+                target._replace(values=of(target.values), margin=of(target.margin))
+                for target in self._targets
+            ],
             self._is_all,
         )
 
@@ -664,15 +574,15 @@ class _Seen:
             here = self.there(values)
             return [*here._of_padding(), *here._of_later_positions()]
 
-    def next(self) -> tuple[_Target, Next] | None:
+    def next(self) -> tuple[Target, Next] | None:
         """The first target that is the next values of an input."""
         for target in self._targets:
-            found = _next_values(self._inputs[target.given], target.values, target.number)
+            found = next_of(self._inputs[target.given], target)
             if found is not None:
                 return target, found
         return None
 
-    def _has_twin(self, target: _Target, length: int) -> bool:
+    def _has_twin(self, target: Target, length: int) -> bool:
         """Whether another input is as long as the one that has these next values.
 
         Or a sequence of vectors, which may be made as long.
@@ -835,7 +745,7 @@ class SequenceObserver:
     def clear(self) -> None:
         """Drops what was seen of a step."""
         self.is_open = False
-        self._inputs: list[_Input] = []
+        self._inputs: list[Given] = []
         self._calls: list[_Call] = []
         self._added: list[tuple[str, list[Flag]]] = []  # whether one of them holds, by place
         self._repeated: list[tuple[str, Flag]] = []  # masks of each head, by their places
@@ -844,7 +754,7 @@ class SequenceObserver:
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
         self._convolutions = Convolutions()
-        self._targets: list[_Target] = []
+        self._targets: list[Target] = []
         self._models: set[int] = set()  # that were called, by their ids
         self._is_all = True
 
@@ -877,7 +787,7 @@ class SequenceObserver:
             values = tensor.detach()[:kept].clone()
             while values.dim() > 2 and values.shape[-1] == 1:
                 values = values.squeeze(-1)
-        self._inputs.append(_Input(values, rows, weakref.ref(tensor)))
+        self._inputs.append(Given(values, rows, weakref.ref(tensor)))
 
     def _is_looked_at(self, tensor: torch.Tensor) -> bool:
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
@@ -1067,17 +977,23 @@ class SequenceObserver:
         """By a loss function, in training."""
         if not self.is_open or not self._inputs or len(self._targets) >= _MOST_TARGETS:
             return
-        target: Any = args[1] if len(args) > 1 else kwargs.get("target")
+        self.target_known(args[1] if len(args) > 1 else kwargs.get("target"))
+
+    def target_known(self, target: Any, margin: torch.Tensor | float = 0.0) -> None:
+        """Of a loss, in training. `margin`: by which equal values may differ, a number."""
+        if not self.is_open or not self._inputs or len(self._targets) >= _MOST_TARGETS:
+            return
         if type(target) is not torch.Tensor or target.layout is not torch.strided:
             return
         if capturing_graph(target):
             return
         with own_operations():
             for number, given in enumerate(self._inputs):
-                if target.device != given.values.device or not _may_be_next(given, target.numel()):
+                if target.device != given.values.device or not may_be_next(given, target.numel()):
                     continue
                 values = target.detach().reshape(given.rows, -1)[: len(given.values)].clone()
-                self._targets.append(_Target(number, len(self._inputs), values, target.numel()))
+                count = target.numel()
+                self._targets.append(Target(number, len(self._inputs), values, count, margin))
 
     def next_input(self) -> tuple[torch.Tensor, Next] | None:
         """The input whose next values are the targets. Waits for a device."""

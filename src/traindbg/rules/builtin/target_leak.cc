@@ -17,7 +17,9 @@ namespace {
 const model::RuleInfo kTargetLeak = {
     .name = "target_leak",
     .title = "The input holds the label",
-    .summary = "A column of the model's input is the label itself, perhaps in other units.",
+    .summary =
+        "A column of the model's input is the label itself, perhaps in other units; or the token that a "
+        "model of a language is asked for is the one that it is given.",
     .when =
         "The model's input is a table of at least 24 rows and two columns of floating point, or as many "
         "series, of which the last step is looked at, as (rows, steps, values), (steps, rows, values) or "
@@ -35,7 +37,10 @@ const model::RuleInfo kTargetLeak = {
         "the order that they came in: a curve leads from the one to the other. A note (info) where the other "
         "columns "
         "tell no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on "
-        "average).",
+        "average). Or, of a model of a language that goes from left to right (attention that hides later "
+        "positions, a recurrent layer of one direction), the classes that a negative log-likelihood is given "
+        "are the tokens that an embedding was given, each at its own place, in two of the first three steps "
+        "in a row, and nothing between the two moves them along.",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
         "and "
@@ -46,8 +51,8 @@ const model::RuleInfo kTargetLeak = {
         "one column, as in exercises; series whose label is an "
         "earlier value, as where memory is tried out; rows that come one after the other in time, by which "
         "the "
-        "label goes one way, too; inputs that are images or numbers of tokens, which are "
-        "not looked at.",
+        "label goes one way, too; inputs that are images, which are not looked at; tokens that a model "
+        "shifts inside, hides or brings back out of a code (an autoencoder).",
     .cost =
         "At the first 5 steps about forty passes over the model's input, where it is a table of at most a "
         "million "
@@ -73,6 +78,7 @@ class TargetLeak final : public Rule {
         judge_limit(step, sink);
         judge_correlation(step, sink);
         judge_order(step, sink);
+        judge_own_tokens(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -236,6 +242,24 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_own_tokens(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> own = loop_fact(step, "own_tokens");
+        if (!own) return;
+        ++judged_;
+        own_tokens_.add(step, own->value > 0);
+        if (!own_tokens_.is_enough()) return;
+        model::Finding finding = loop_finding("own_tokens", model::Severity::kWarning, own_tokens_, *own);
+        finding.message =
+            "The targets of the loss are the tokens that the model is given, each at its own place, and the "
+            "model goes from left to right: each position sees the token that it is to tell.";
+        finding.fix =
+            "Move the targets one position on: logits[:, :-1] with ids[:, 1:]; of a decoder, give it "
+            "ids[:, :-1] and compare with ids[:, 1:].";
+        finding.evidence.push_back(own_tokens_.evidence());
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(double correlation, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "column";
@@ -283,6 +307,7 @@ class TargetLeak final : public Rule {
     };
     Order order_;
     bool is_no_order_ = false;  // none does, for certain
+    InARow own_tokens_{2};
     std::uint64_t looks_;
     double agreement_;
     std::uint64_t one_sided_ = 0;  // steps in a row

@@ -1,0 +1,209 @@
+"""Whether a model of a language is asked for the token that it is given, not for the next one.
+
+    logits = model(ids)                                    # causal
+    loss = F.cross_entropy(logits.flatten(0, 1), ids.flatten())      # ids[:, 1:] was meant
+
+It is read from the graph of the loss: which classes were its targets, which numbers an embedding
+was given, and whether the one leads to the other position by position. By what would shift them
+inside of the model (a slice, a pad, a roll) no way leads on, nor by attention. That the model goes
+from left to right, weights of attention say, of which those of later positions are zero and those
+of a position itself are not; or a recurrent layer of one direction.
+
+A few hundred nodes of a graph are gone through, at three steps; none is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_nodes import SAME_ELEMENTS, next_nodes, saved_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOKS = 3  # steps
+_FEWEST = 16  # targets
+_MOST_NODES = 4096
+_MOST_AT_LOSS = 24
+_LOSSES = frozenset({"NllLossBackward0", "NllLoss2DBackward0"})
+# Between a loss's value and the function that computes it.
+_OF_A_LOSS = SAME_ELEMENTS | {
+    "AddBackward0",
+    "DivBackward0",
+    "MeanBackward0",
+    "MulBackward0",
+    "MulBackward1",
+    "SumBackward0",
+}
+# Recurrent layers that are computed in one; and what one that is computed step by step is not made
+# of, so that another sequence, or a shift, may lie behind it.
+_FUSED = frozenset({"CudnnRnnBackward0", "MiopenRnnBackward0", "MkldnnRnnLayerBackward0"})
+_MOVED_ALONG = ("Cat", "Flip", "Gather", "Index", "Pad", "Rnn", "Roll", "Slice", "Stack")
+_WEIGHTS = frozenset({"SafeSoftmaxBackward0", "SoftmaxBackward0"})  # of attention
+_HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
+# What may move something along a sequence, or mix it, or take a part of it.
+_MOVING = (
+    "Attention",
+    "Baddbmm",
+    "Bmm",
+    "Cat",
+    "Chunk",
+    "Convolution",
+    "Cumsum",
+    "Einsum",
+    "Expand",
+    "Flip",
+    "Gather",
+    "Index",
+    "Mean",
+    "Narrow",
+    "Pad",
+    "Repeat",
+    "Roll",
+    "Rnn",
+    "Scatter",
+    "Select",
+    "Slice",
+    "Softmax",
+    "Split",
+    "Stack",
+    "Sum",
+    "Unbind",
+    "Unfold",
+)
+
+
+def own_tokens(root: torch.Tensor) -> torch.Tensor | None:
+    """Whether the targets of a loss are the tokens of their own positions: one truth value.
+
+    None: the loss compares something else, or has another model. `root`: the loss, before its
+    backward pass.
+    """
+    loss = _loss_of(root)
+    targets = None if loss is None else saved_by(loss, "target")
+    if loss is None or targets is None or capturing_graph(targets) or targets.numel() < _FEWEST:
+        return None
+    scores = loss.next_functions[0][0]
+    ids, is_recurrent = _given(scores)
+    if ids is None or ids.dim() != 2 or ids.numel() != targets.numel() or ids.shape[1] < 4:
+        return None
+    if ids.device != targets.device:
+        return None
+    with own_operations():
+        is_causal = is_recurrent or _goes_on(scores, ids.shape[1])
+        if is_causal is False:
+            return None
+        ids, targets = ids.reshape(-1), targets.reshape(-1)
+        is_known = targets != -100
+        number = is_known.sum()
+        is_own = ((ids == targets) & is_known).sum() >= 0.99 * number
+        varies = (ids[1:] != ids[:-1]).float().mean() >= 0.1
+        return is_own & varies & (number >= _FEWEST) & is_causal
+
+
+def _loss_of(root: torch.Tensor) -> Any:
+    """The node of a negative log-likelihood of which the loss is made."""
+    return next((node for node in _from(root.grad_fn, _OF_A_LOSS) if node.name() in _LOSSES), None)
+
+
+def _from(start: Any, passed: frozenset[str]) -> Iterator[Any]:
+    """A node and those that lie behind it, through nodes of these names."""
+    nodes, seen = [start], set()
+    while nodes and len(seen) < _MOST_AT_LOSS:
+        node = nodes.pop(0)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        if node.name() in passed:
+            nodes += next_nodes(node)
+
+
+def _given(scores: Any) -> tuple[torch.Tensor | None, bool]:
+    """The numbers that an embedding was given from which scores come, position by position.
+
+    And whether the way leads through a recurrent layer.
+    """
+    nodes, seen, is_recurrent = [scores], set(), False
+    while nodes and len(seen) < _MOST_NODES:
+        node = nodes.pop(0)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        name = node.name()
+        if name == "EmbeddingBackward0":
+            found = saved_by(node, "indices")
+            if found is not None and found.dim() == 2:
+                return found, is_recurrent
+        elif name in _FUSED:
+            if not getattr(node, "_saved_reverse", False):
+                is_recurrent = True
+                nodes.append(node.next_functions[0][0])
+        elif name == "StackBackward0":
+            only = None if is_recurrent else _only_embedding(node)
+            if only is not None:
+                return saved_by(only, "indices"), True
+        elif name == "LogSoftmaxBackward0" or not any(part in name for part in _MOVING):
+            nodes += next_nodes(node)
+    return None, False
+
+
+def _only_embedding(stack: Any) -> Any:
+    """Of a recurrent layer that was computed step by step: the embedding that it was given.
+
+    None: there are other sequences from which its values may come, of an encoder, say.
+    """
+    nodes, seen, only = next_nodes(stack), set(), None
+    while nodes:
+        node = nodes.pop()
+        if node in seen:
+            continue
+        name = node.name()
+        if len(seen) >= _MOST_NODES or any(part in name for part in _MOVED_ALONG):
+            return None
+        seen.add(node)
+        if name == "EmbeddingBackward0":
+            if only is not None:
+                return None
+            only = node
+        nodes += next_nodes(node)
+    return only
+
+
+def _goes_on(scores: Any, length: int) -> bool | torch.Tensor:
+    """Whether attention over so many positions hides the later ones, in any layer."""
+    nodes, seen = [scores], set()
+    found: bool | torch.Tensor = False
+    while nodes and len(seen) < _MOST_NODES and found is not True:
+        node = nodes.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found = found | _is_causal(node, length)
+        nodes += next_nodes(node)
+    return found
+
+
+def _is_causal(node: Any, length: int) -> bool | torch.Tensor:
+    name = node.name()
+    if name in _WEIGHTS:
+        weights = saved_by(node, "result")
+        if weights is None or tuple(weights.shape[-2:]) != (length, length):
+            return False
+        return ~weights.triu(1).any()
+    if "Attention" not in name:
+        return False
+    query, key = saved_by(node, "query"), saved_by(node, "key")
+    if query is None or key is None or not query.shape[-2] == key.shape[-2] == length:
+        return False
+    if getattr(node, "_saved_is_causal", False):
+        return True
+    for word in ("attn_mask", "attn_bias"):
+        mask = saved_by(node, word)
+        if mask is not None and tuple(mask.shape[-2:]) == (length, length):
+            shown = mask if mask.dtype == torch.bool else mask > _HIDDEN
+            return ~shown.triu(1).any()
+    return False
