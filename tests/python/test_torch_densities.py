@@ -31,6 +31,10 @@ def of_several(out):
     return D.Independent(D.Laplace(out[:, :3], 1.0), 1).log_prob(X[:, :3])
 
 
+def of_weight(out):
+    return D.Poisson(softplus(out[:, 0]) + 0.1).log_prob(COUNTS).mean() * 1.0
+
+
 def of_policy(out):
     return D.Categorical(logits=out).log_prob(COUNTS.long() % 6) * torch.randn(16)
 
@@ -62,7 +66,7 @@ def signs(run_dir, made, is_turned: bool) -> set[float]:
     return {value for name in names for value in run.scalars(name).values.tolist()}
 
 
-@pytest.mark.parametrize("made", [of_counts, of_mixture, of_several])
+@pytest.mark.parametrize("made", [of_counts, of_mixture, of_several, of_weight])
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_the_sign_of_a_likelihood_is_known(made, is_turned: bool, run_dir) -> None:
     assert signs(run_dir, made, is_turned) == {-1.0 if is_turned else 1.0}

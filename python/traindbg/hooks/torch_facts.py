@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_own_statistics import Own
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_rows import InTrainingMode, Unscored
+    from traindbg.hooks.torch_tensor_labels import TensorLabels
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
@@ -96,6 +97,7 @@ class Facts:
         hot: _core.HotPath,
         unseen: Unseen,
         loader_labels: LoaderLabels,
+        tensor_labels: TensorLabels,
     ) -> None:
         self.are_followed = False  # the plan asks for them, at some steps
         self._tensors = tensors
@@ -103,6 +105,7 @@ class Facts:
         self._hot = hot
         self.loop = LoopObserver(tensors, watched, hot)
         self.loader_labels = loader_labels
+        self.tensor_labels = tensor_labels
         self.kept = KeptGradients()
         self.foreign = ForeignGradients()
         self.turns = FrozenTurns()
@@ -124,7 +127,7 @@ class Facts:
         self._dropped = 0.0  # by a function, the largest share of values
         self.forgotten = Forgotten(watched)
         self._rows = Rows()
-        loader_labels.are_trained = self._rows.are_trained
+        loader_labels.are_trained = tensor_labels.are_trained = self._rows.are_trained
         self._own_statistics = OwnStatistics(self._rows)
         self._neighbours = Neighbours()
         self._own_tokens = 0  # steps that were looked at
@@ -149,6 +152,7 @@ class Facts:
         self._calls_at_loss = {}
         self._evaluated_another = -1
         self.loader_labels.forget()
+        self.tensor_labels.forget()
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
@@ -164,6 +168,7 @@ class Facts:
         self.foreign.clear()
         self.forget()
         self.loader_labels.end()
+        self.tensor_labels.end()
         self.sequences.clear()
         self.hazards.clear()
         self.mixing.clear()
@@ -277,6 +282,7 @@ class Facts:
         labels = args[1] if len(args) > 1 else kwargs.get("target")
         if mode == _TRAIN:
             guarded("loader labels", self.loader_labels.trained_by, name, args, kwargs)
+            guarded("tensor labels", self.tensor_labels.trained_by, name, args, kwargs)
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
@@ -378,6 +384,7 @@ class Facts:
     def evaluated(self, name: str) -> None:
         """A loss of an evaluation was computed by a function."""
         self.loader_labels.evaluated()
+        self.tensor_labels.evaluated()
         calls = self._calls()
         if calls is not None and self._calls_at_loss.get(name) == calls:
             self._evaluated_another = self._hot.steps
@@ -478,6 +485,7 @@ class Facts:
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
         self.loader_labels.step_ends()
+        self.tensor_labels.step_ends()
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
@@ -493,6 +501,7 @@ class Facts:
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
         self.loader_labels.step_ends()
+        self.tensor_labels.step_ends()
 
     def reduced(self, tensor: Any) -> None:
         """`all_reduce` is about to be called on it."""

@@ -73,7 +73,7 @@ class ForwardSink:
     @property
     def may_hear_evaluations(self) -> bool:
         """Whether some may have a loss computed, whatever is due of them."""
-        return self._facts.loader_labels.may_listen
+        return self._facts.loader_labels.may_listen or self._facts.tensor_labels.listens
 
     def _forward_mode(self, root: torch.nn.Module | None) -> int:
         """TRAIN or EVAL where something of a forward pass is due now, else 0."""
@@ -134,7 +134,9 @@ class ForwardSink:
 
     def _wants_return(self, root: torch.nn.Module) -> int:
         """Of a pass of which nothing is due: an evaluation may have a loss all the same."""
-        is_heard = self._facts.loader_labels.listens and not self._is_of_training(root)
+        facts = self._facts
+        is_heard = facts.loader_labels.listens or facts.tensor_labels.listens
+        is_heard = is_heard and not self._is_of_training(root)
         if not is_heard or torch.jit.is_tracing() or patches.is_transforming():
             return NOTHING
         self.now = _EVAL
@@ -200,9 +202,12 @@ class ForwardSink:
             return
         if self.now == _TRAIN:
             self._facts.loader_labels.trains(given, output)
+            self._facts.tensor_labels.trains(output)
             self._facts.model_returned(output)
-        else:
+        elif self._facts.loader_labels.listens:
             self._facts.loader_labels.evaluates(given, output)
+        else:
+            self._facts.tensor_labels.evaluates(given, output)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:

@@ -33,18 +33,24 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch.nn import functional
 
 from traindbg import _core
 from traindbg.hooks.torch_compiled import compiler_in_use
-from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
-from traindbg.hooks.torch_label_evidence import (
-    OF_CLASSES,
-    OF_TWO,
-    Evidence,
-    Labels,
-    are_probabilities,
+from traindbg.hooks.torch_label_evidence import OF_CLASSES, Evidence
+from traindbg.hooks.torch_label_forms import (
+    FORMS,
+    MOST_CLASSES,
+    Computation,
+    OfTraining,
+    are_equal,
+    can_be_given,
+    form_of,
+    in_wide,
+    output_of,
+    outputs_of,
+    settings_of,
 )
 from traindbg.hooks.torch_loader_batches import Batch, data_of, is_plain, leaf_at, leaves_of
 from traindbg.hooks.torch_module_modes import acts_by_mode
@@ -66,58 +72,6 @@ _BATCHES = 2  # that are kept: some loops draw one ahead, or from two loaders in
 _MOST_SETS = 4  # of data that may be evaluated
 _MOST_DRAWN = 256  # batches
 _MOST_PASSES = 8  # over data that do not show it is evaluated, or in which nothing is heard
-_MOST_CLASSES = 1 << 17
-_HALVES = (torch.float16, torch.bfloat16)
-
-# What of a training's call is given to that of an evaluation, by the loss.
-_SETTINGS: dict[str, tuple[str, ...]] = {
-    **OF_CLASSES,
-    **OF_TWO,
-    "huber_loss": ("delta",),
-    "l1_loss": (),
-    "mse_loss": (),
-    "smooth_l1_loss": ("beta",),
-}
-
-
-def settings_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """With what else a loss is computed; None where that is not for a batch of an evaluation."""
-    if name not in _SETTINGS or len(args) > 3:
-        return None
-    given = {key: value for key, value in kwargs.items() if key not in ("input", "target")}
-    if len(args) == 3:
-        given["reduction" if name == "huber_loss" else "weight"] = args[2]
-    if given.pop("reduction", "mean") != "mean":
-        return None
-    given = {key: value for key, value in given.items() if value is not None}
-    if not given.keys() <= set(_SETTINGS[name]):
-        return None  # weights of the batch's samples
-    return given
-
-
-def _are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    if one.keys() != other.keys():
-        return False
-    pairs = ((value, other[key]) for key, value in one.items())
-    return all(
-        torch.equal(a, b) if isinstance(a, torch.Tensor) else type(a) is type(b) and a == b
-        for a, b in pairs
-    )
-
-
-# How a shape follows from another one: with the names of `_FORMS`.
-_FORMS: dict[str, Callable[[torch.Size], tuple[int, ...]]] = {
-    "same": tuple,
-    "without ones": lambda size: (size[0], *(each for each in size[1:] if each != 1)),
-    "as column": lambda size: (*size, 1),
-    "of each place": lambda size: (size[:-1].numel(), size[-1]),
-    "in line": lambda size: (size.numel(),),
-}
-
-
-def _form_of(size: torch.Size, own: torch.Size) -> str | None:
-    """How `size` follows from `own`; None: in another way."""
-    return next((name for name, form in _FORMS.items() if form(own) == tuple(size)), None)
 
 
 class _Roles(NamedTuple):
@@ -171,39 +125,6 @@ def _inputs(batch: Batch, tensors: dict[Path, Any]) -> tuple[tuple[Path, Path], 
     return tuple(found)
 
 
-def _output_of(
-    outputs: dict[Path, tuple[torch.Tensor, int]], given: torch.Tensor
-) -> tuple[Path, torch.Tensor] | None:
-    """Which output a loss is given: all of it, unchanged, perhaps in another shape."""
-    for path, (output, version) in outputs.items():
-        if given.is_inference() or given._version != version or output.dtype != given.dtype:
-            continue
-        is_same = output.data_ptr() == given.data_ptr() and output.numel() == given.numel()
-        if is_same and output.is_contiguous() and given.is_contiguous():
-            return path, output
-    return None
-
-
-def _can_be_given(
-    name: str, scores: torch.Tensor, target: torch.Tensor, settings: dict[str, Any]
-) -> bool:
-    """Whether the loss is a number; else a device may refuse to go on."""
-    if name in OF_CLASSES and not target.is_floating_point():
-        if target.shape != (*scores.shape[:1], *scores.shape[2:]):
-            return False
-        counts = target != settings.get("ignore_index", -100)
-        is_class = (target >= 0) & (target < scores.shape[1])
-        return bool(counts.any() & (is_class | ~counts).all())
-    if target.shape != scores.shape:
-        return False
-    if name in OF_TWO:
-        within = (target >= 0) & (target <= 1)
-        if name == "binary_cross_entropy":
-            within &= (scores >= 0) & (scores <= 1)
-        return bool(within.all())
-    return bool(target.isfinite().all())
-
-
 class _Round:
     """A pass over a set of data that is evaluated."""
 
@@ -226,14 +147,15 @@ class LoaderLabels:
         guard: Guard,
         watched: WatchedModels,
         evaluations: Evaluations,
+        computation: Computation,
     ) -> None:
         self.guard = guard
+        self._computation = computation
         self._session = session
         self._hot = guard.hot
         self._watched = watched
         self._evaluations = evaluations
         self._is_wanted = False
-        self._is_inside = False
         # Whether rows of an input were trained on, as far as that is known; set by who knows them.
         self.are_trained: Callable[[torch.Tensor], bool] | None = None
         self.forget()
@@ -259,8 +181,7 @@ class LoaderLabels:
         self._paths: list[Path] | None = None  # of parts that have a role
         self._settings: dict[str, Any] = {}
         self._agreed = 0  # steps
-        self._are_probabilities = True  # what the training's loss is given
-        self._labels: list[tuple[int, float, float]] = []  # how many, their sum, that of squares
+        self._of_training = OfTraining()
         self._trained: weakref.ref[Any] | None = None  # the training's data
         self._round: _Round | None = None
         self._sets: dict[int, tuple[weakref.ref[Any], int]] = {}  # passes that showed nothing
@@ -291,7 +212,7 @@ class LoaderLabels:
 
     def evaluated(self) -> None:
         """A loss of an evaluation was computed; by the program, unless it is ours."""
-        if not self._is_inside and not self._is_over:
+        if not self._computation.is_under_way and not self._is_over:
             self.end()
 
     # What loaders give.
@@ -338,7 +259,7 @@ class LoaderLabels:
                 return
             evidence = None
             if self._evaluated is None and self._roles is not None:
-                evidence = Evidence(self._roles.loss, self._labels_of_training())
+                evidence = Evidence(self._roles.loss, self._of_training.labels())
             current = self._round = _Round(iterator, self._hot.steps, evidence)
         elif current is None or current.iterator() is not iterator:
             self._leave_round()  # from the middle on
@@ -385,7 +306,7 @@ class LoaderLabels:
         passes = self._sets.get(id(data()), (data, 0))[1]
         if not current.evidence.is_enough():
             self._sets[id(data())] = data, passes + 1
-        elif current.evidence.are_probabilities() and not self._are_probabilities:
+        elif current.evidence.are_probabilities() and not self._of_training.are_probabilities:
             self.end()
         elif current.is_of_training:
             self._sets[id(data())] = data, _MOST_PASSES
@@ -417,12 +338,7 @@ class LoaderLabels:
                 if inputs:
                     self._drawn = self._drawn[self._drawn.index(batch) + 1 :]
                     self._has_returned = True
-                    outputs = {
-                        path: (leaf.detach(), leaf._version)
-                        for path, leaf in leaves_of(output)
-                        if is_plain(leaf) and leaf.is_floating_point() and not leaf.is_inference()
-                    }
-                    self._pass = _Pass(batch, arguments, inputs, outputs)
+                    self._pass = _Pass(batch, arguments, inputs, outputs_of(output))
                     return
         if self._agreed < _STEPS:
             self.end()  # it is given something else
@@ -463,7 +379,7 @@ class LoaderLabels:
         if self._roles is None or self._trained is None:
             return True
         is_same = roles == self._roles and self._trained() is awaited.batch.data
-        return is_same and _are_equal(settings, self._settings)
+        return is_same and are_equal(settings, self._settings)
 
     def _agree(
         self,
@@ -473,43 +389,34 @@ class LoaderLabels:
         scores: torch.Tensor,
         target: torch.Tensor,
     ) -> None:
-        if not bool((target != target.reshape(-1)[0]).any()):
-            return  # of labels that are all the same nothing shows
+        if not self._of_training.add(roles.loss, scores, target):
+            return
         self._roles = roles
         self._settings = {
             key: value.detach().clone() if isinstance(value, torch.Tensor) else value
             for key, value in settings.items()
         }
         self._trained = weakref.ref(awaited.batch.data)
-        self._are_probabilities &= bool(are_probabilities(roles.loss, scores))
-        wide = target.to(widest_of(target))
-        self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
         self._agreed += 1
         if self._agreed == _STEPS:
             self._paths = [*dict.fromkeys([*(part for _, part in roles.inputs), roles.target])]
             self._drawn = []
 
-    def _labels_of_training(self) -> Labels:
-        number = sum(count for count, _, _ in self._labels)
-        mean = sum(total for _, total, _ in self._labels) / number
-        squares = sum(each for *_, each in self._labels) / number
-        return Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
-
     def _roles_of(
         self, awaited: _Pass, name: str, scores: torch.Tensor, target: torch.Tensor
     ) -> _Roles | None:
-        found = _output_of(awaited.outputs, scores)
+        found = output_of(awaited.outputs, scores)
         parts = awaited.batch.parts
         targets = [path for path, part in parts.items() if part.is_given(target)]
         if found is None or len(targets) != 1:
             return None
         output, part = found[1], parts[targets[0]].tensor
-        scores_form = _form_of(scores.shape, output.shape)
-        target_form = _form_of(target.shape, part.shape)
+        scores_form = form_of(scores.shape, output.shape)
+        target_form = form_of(target.shape, part.shape)
         is_of_classes = name in OF_CLASSES
         if scores_form is None or target_form is None or (is_of_classes and scores.dim() < 2):
             return None
-        if is_of_classes and scores.shape[1] > _MOST_CLASSES:
+        if is_of_classes and scores.shape[1] > MOST_CLASSES:
             return None
         return _Roles(
             awaited.arguments,
@@ -553,7 +460,7 @@ class LoaderLabels:
         current.used += 1
         with own_operations():
             if current.evidence is None:
-                self._compute(roles.loss, *both)
+                self._computation.compute(roles.loss, self._settings, *both)
             else:
                 self._add(current, current.evidence, tensors, both)
         if not self._is_over:
@@ -600,27 +507,15 @@ class LoaderLabels:
             return None
         if (scores.dim(), labels.dim()) != roles.dims[::2]:
             return None
-        scores = scores.detach().reshape(_FORMS[roles.scores_form](scores.shape))
-        target = labels.detach().reshape(_FORMS[roles.target_form](labels.shape))
+        scores = scores.detach().reshape(FORMS[roles.scores_form](scores.shape))
+        target = labels.detach().reshape(FORMS[roles.target_form](labels.shape))
         target = target.to(scores.device, roles.target_type)
-        if scores.dtype in _HALVES:  # autocast would make them wider, too
-            scores = scores.to(torch.float32)
+        scores = in_wide(scores)
         if scores.dim() != roles.dims[1] or (roles.classes and scores.shape[1] != roles.classes):
             return None
-        if not _can_be_given(roles.loss, scores, target, self._settings):
+        if not can_be_given(roles.loss, scores, target, self._settings):
             return None
         return scores, target
-
-    def _compute(self, name: str, scores: torch.Tensor, target: torch.Tensor) -> None:
-        settings = {
-            key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
-            for key, value in self._settings.items()
-        }
-        self._is_inside = True
-        try:
-            getattr(functional, name)(scores, target, **settings)
-        finally:
-            self._is_inside = False
 
 
 class _Listener:

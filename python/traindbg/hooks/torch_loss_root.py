@@ -161,7 +161,9 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if _elements(node) != 1:
                 return None
             is_undivided = False
-            if name == "MulBackward0" or (number_of_factor(node) or 0.0) <= 0:
+            factor = number_of_factor(node) or 0.0
+            # What a density is multiplied by may be a reward; 1 is a weight that changes nothing.
+            if factor != 1 if name == "MulBackward0" else factor <= 0:
                 is_sign_unknown = True
         elif name in _PICKS:
             picks = True

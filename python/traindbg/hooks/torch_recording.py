@@ -44,6 +44,7 @@ from traindbg.hooks.torch_guard import (
     hot_path_is_off,
 )
 from traindbg.hooks.torch_in_backward import StepsInBackward
+from traindbg.hooks.torch_label_forms import Computation
 from traindbg.hooks.torch_leaves import names_of
 from traindbg.hooks.torch_loader_labels import LoaderLabels
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
@@ -53,6 +54,7 @@ from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_shards import rank_of_process
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_tensor_labels import TensorLabels
 from traindbg.hooks.torch_tensors import Tensors
 from traindbg.hooks.torch_threads import Threads
 from traindbg.hooks.torch_unseen import Unseen
@@ -86,8 +88,15 @@ class Recording:
         self._micro = MicroBatches()
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
-        loader_labels = LoaderLabels(self.session, self.guard, self.watched, self._evaluations)
-        self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen, loader_labels)
+        of_evaluations = self.session, self.guard, self.watched, self._evaluations, Computation()
+        self._facts = Facts(
+            self.tensors,
+            self.watched,
+            self.hot,
+            self.unseen,
+            LoaderLabels(*of_evaluations),
+            TensorLabels(*of_evaluations),
+        )
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
@@ -158,12 +167,12 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
-        self._facts.loader_labels.follow(
-            any(
-                each["collection"] == "losses" and each.get("mode") in ("eval", "global")
-                for each in requirements
-            )
+        wants_losses = any(
+            each["collection"] == "losses" and each.get("mode") in ("eval", "global")
+            for each in requirements
         )
+        self._facts.loader_labels.follow(wants_losses)
+        self._facts.tensor_labels.follow(wants_losses)
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))

@@ -115,9 +115,12 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
         out.emplace_back("corrected", base::format("at step {}: {}", number(event, "step"),
                                                    printable(text(event, "text"))));
     for (const Json& event : events(run, "evaluation_losses"))
-        out.emplace_back("evaluations",
-                         base::format("compute no loss; {} is that of the labels in their loader's batches",
-                                      printable(text(event, "loss"))));
+        out.emplace_back(
+            "evaluations",
+            base::format("compute no loss; {} is that of the labels {}", printable(text(event, "loss")),
+                         text(event, "of") == "tensors"
+                             ? "that were found beside the tensor that is evaluated"
+                             : "in their loader's batches"));
     std::vector<std::string> told;
     for (const Json& event : events(run, "not_captured")) {
         const std::string sentence =

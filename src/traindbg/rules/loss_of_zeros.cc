@@ -29,10 +29,22 @@ void LossOfZeros::observe(const model::StepView& step) {
 void LossOfZeros::observe_first(const model::StepView& step) {
     if (const std::optional<LoopFact> terms = loop_fact(step, "loss_is_summed"))
         is_summed_ = terms->value > 0;
-    for (const model::ScalarSample& sample : step.record->scalars)
-        if (const std::string_view function = function_of_loss(step.info(sample.tensor).name);
-            is_regression(function) || function.starts_with("binary_cross_entropy"))
+    std::optional<double> root;
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const std::string_view name = step.info(sample.tensor).name;
+        const std::string_view function = function_of_loss(name);
+        if (name == "loss") root = sample.value;
+        else if (is_regression(function) || function.starts_with("binary_cross_entropy"))
             functions_[std::string(function)].loss = sample.value;
+    }
+    // Of one that calls no function, what it compares is recorded under the name of the one that would.
+    const std::optional<LoopFact> written = loop_fact(step, "loss_is_written_out");
+    if (!root || !written || written->value <= 0) return;
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const std::string_view name = step.info(sample.tensor).name;
+        if (name.starts_with("label/") && is_regression(name.substr(6)))
+            functions_.try_emplace(std::string(name.substr(6)), Function{.loss = *root});
+    }
 }
 
 std::optional<double> LossOfZeros::of(const TrainingLoss& loss) const {

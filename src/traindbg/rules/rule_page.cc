@@ -83,69 +83,45 @@ std::string rule_page_markdown(const RuleEntry& entry) {
 
 std::string rule_index_markdown() {
     std::string page =
-        "# Rules\n\n"
-        "A rule is one way in which a training goes wrong, and how to see it. All are on by default. These\n"
-        "pages are made from what the rules say about themselves; `traindbg rules explain NAME` prints the\n"
-        "same text. To add a rule, run `python tools/new_rule.py NAME`.\n\n"
-        "Rules of the SageMaker Debugger service have [compatible ones](compatible/README.md), which are off "
-        "by\n"
-        "default.\n\n"
-        "| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
+        "# Rules\n\nA rule is one way in which a training goes wrong, and how to see it. All are on by "
+        "default. These\npages are made from what the rules say about themselves; `traindbg rules explain "
+        "NAME` prints the\nsame text. To add a rule, run `python tools/new_rule.py NAME`.\n\nRules of the "
+        "SageMaker Debugger service have [compatible ones](compatible/README.md), which are off "
+        "by\ndefault.\n\n| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
     for (const RuleEntry& entry : builtin_rules())
         page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", entry.info->name,
                              model::to_string(entry.info->severity), entry.info->summary);
     page +=
-        "\n## Severities\n\n"
-        "| severity | meaning |\n| --- | --- |\n"
-        "| error | the training cannot succeed as it is; stopping it saves time |\n"
-        "| warning | something is wrong that costs quality; look at it |\n"
-        "| info | unusual, but the training learns: a note |\n"
-        "\n"
-        "## States\n"
-        "\n"
-        "A finding is *pending* while its fault has not lasted for the rule's hold, then it is *firing*, and "
-        "*resolved* when the\n"
-        "rule says that it is over. The hold is 0 unless given: `--hold 20` (steps) or `--hold 30s` (by the "
-        "times at which steps\n"
-        "were recorded) for all rules, `--rule NAME.hold=20` for one, `hold` at the top or in `[rule.NAME]` "
-        "of a settings file.\n"
-        "\n"
-        "A fault lasts from the step at which its rule fires until the rule says that it is over. A rule "
-        "that is silent says\n"
-        "nothing: some look at every step and some now and then, and some fire once while the fault stays. "
-        "What was seen once and\n"
-        "can never be over, as labels out of range, therefore fires after the hold. What a rule says of a "
-        "whole run at its end, or\n"
-        "because no step comes any more, does not wait.\n"
-        "\n"
-        "A pending finding is recorded and shown; nothing is done about it, it counts for no exit code and "
-        "for no likely cause. One\n"
-        "that is over before it fired is left out. A fault that comes back continues its finding, with its "
-        "first step and the\n"
-        "number of `times` that it fired; it is told again, and each action decides whether it is [taken "
-        "again](../actions.md).\n";
+        "\n## Severities\n\n| severity | meaning |\n| --- | --- |\n| error | the training cannot succeed as "
+        "it is; stopping it saves time |\n| warning | something is wrong that costs quality; look at it |\n| "
+        "info | unusual, but the training learns: a note |\n\n## States\n\nA finding is *pending* while its "
+        "fault has not lasted for the rule's hold, then it is *firing*, and *resolved* when the\nrule says "
+        "that it is over. The hold is 0 unless given: `--hold 20` (steps) or `--hold 30s` (by the times at "
+        "which steps\nwere recorded) for all rules, `--rule NAME.hold=20` for one, `hold` at the top or in "
+        "`[rule.NAME]` of a settings file.\n\nA fault lasts from the step at which its rule fires until the "
+        "rule says that it is over. A rule that is silent says\nnothing: some look at every step and some "
+        "now and then, and some fire once while the fault stays. What was seen once and\ncan never be over, "
+        "as labels out of range, therefore fires after the hold. What a rule says of a whole run at its end, "
+        "or\nbecause no step comes any more, does not wait.\n\nA pending finding is recorded and shown; "
+        "nothing is done about it, it counts for no exit code and for no likely cause. One\nthat is over "
+        "before it fired is left out. A fault that comes back continues its finding, with its first step and "
+        "the\nnumber of `times` that it fired; it is told again, and each action decides whether it is "
+        "[taken again](../actions.md).\n";
     return page;
 }
 
 std::string compatible_index_markdown() {
     std::string page =
-        "# Rules compatible with SageMaker Debugger\n\n"
-        "A configuration of a built-in rule of SageMaker Debugger means the same here: these rules have the\n"
-        "names, parameters, defaults and conditions that the original documents. Its rules were never open, "
-        "so\n"
-        "each page says how the documents are read where they say too little or two things. They are "
-        "compatible\n"
-        "with it, and are not it.\n\n"
-        "None is on by default. Choose one by setting a parameter of it, or by its name alone:\n\n"
-        "```sh\n"
-        "traindbg run --rule VanishingGradient.threshold=1e-6 --rule DeadRelu -- python train.py\n"
-        "traindbg run --rules-json rules.json -- python train.py    # DebugRuleConfigurations\n"
-        "traindbg check /opt/ml/output/tensors --rules LossNotDecreasing,Overfit\n"
-        "```\n\n"
-        "Their thresholds do not know the training: [ours](../README.md) ask first whether it learns, and "
-        "fire\n"
-        "on fewer healthy trainings.\n\n"
-        "| rule | of ours | what is wrong when it fires |\n| --- | --- | --- |\n";
+        "# Rules compatible with SageMaker Debugger\n\nA configuration of a built-in rule of SageMaker "
+        "Debugger means the same here: these rules have the\nnames, parameters, defaults and conditions that "
+        "the original documents. Its rules were never open, so\neach page says how the documents are read "
+        "where they say too little or two things. They are compatible\nwith it, and are not it.\n\nNone is "
+        "on by default. Choose one by setting a parameter of it, or by its name alone:\n\n```sh\ntraindbg "
+        "run --rule VanishingGradient.threshold=1e-6 --rule DeadRelu -- python train.py\ntraindbg run "
+        "--rules-json rules.json -- python train.py    # DebugRuleConfigurations\ntraindbg check "
+        "/opt/ml/output/tensors --rules LossNotDecreasing,Overfit\n```\n\nTheir thresholds do not know the "
+        "training: [ours](../README.md) ask first whether it learns, and fire\non fewer healthy "
+        "trainings.\n\n| rule | of ours | what is wrong when it fires |\n| --- | --- | --- |\n";
     for (const RuleEntry& entry : compatible_rules()) {
         const std::string& name = entry.info->name;
         std::string ours;
@@ -155,22 +131,16 @@ std::string compatible_index_markdown() {
         page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", name, ours, entry.info->summary);
     }
     page +=
-        "\n## What all of them have in common\n\n"
-        "- A finding is a warning, one for a rule, from the first step at which the condition holds until "
-        "it\n"
-        "  holds no more in any tensor that the finding is about.\n"
-        "- What they need is recorded as the original attaches it: at every 500th step. What is recorded "
-        "beside\n"
-        "  that, because another rule or you ask for it, is judged as well.\n"
-        "- Patterns are searched in our names of tensors and in those that the original gives\n"
-        "  (`gradient/Net_fc1.weight` is `gradient/fc1.weight` here, `relu1_output_0` is "
-        "`activation/relu1`).\n"
-        "- Lists are separated by commas, so that no pattern of a list has one.\n"
-        "- With gradient accumulation the first micro-batch is judged.\n\n"
-        "## What is left out\n\n"
-        "- `base_trial` and `other_trial_0` and the like, which the service sets, are not looked at:\n"
-        "  `SimilarAcrossRuns` takes the other run from `other_trials`.\n"
-        "- `CreateXgboostReport` and the rules of the profiler.\n";
+        "\n## What all of them have in common\n\n- A finding is a warning, one for a rule, from the first "
+        "step at which the condition holds until it\n  holds no more in any tensor that the finding is "
+        "about.\n- What they need is recorded as the original attaches it: at every 500th step. What is "
+        "recorded beside\n  that, because another rule or you ask for it, is judged as well.\n- Patterns are "
+        "searched in our names of tensors and in those that the original gives\n  (`gradient/Net_fc1.weight` "
+        "is `gradient/fc1.weight` here, `relu1_output_0` is `activation/relu1`).\n- Lists are separated by "
+        "commas, so that no pattern of a list has one.\n- With gradient accumulation the first micro-batch "
+        "is judged.\n\n## What is left out\n\n- `base_trial` and `other_trial_0` and the like, which the "
+        "service sets, are not looked at:\n  `SimilarAcrossRuns` takes the other run from `other_trials`.\n- "
+        "`CreateXgboostReport` and the rules of the profiler.\n";
     return page;
 }
 

@@ -72,8 +72,7 @@ void SummedLoss::explain(model::Finding& finding) const {
     if (!sum) return;
     finding.message += base::format(
         " The loss is a sum over {0:.0f} values (reduction=\"sum\", or by hand): its gradient is {0:.0f} "
-        "times "
-        "that of their mean, as with a learning rate {0:.0f} times as high.",
+        "times that of their mean, as with a learning rate {0:.0f} times as high.",
         *sum);
     const std::string rate =
         rate_ && *rate_ > 0
@@ -90,8 +89,7 @@ void SummedLoss::explain_clipping(model::Finding& finding, double share) const {
     if (!sum || share * *sum < kUnclipped) return;
     finding.message += base::format(
         " The loss is a sum over {0:.0f} values (reduction=\"sum\", or by hand): its gradient is {0:.0f} "
-        "times "
-        "that of their mean, which is what the limit is for.",
+        "times that of their mean, which is what the limit is for.",
         *sum);
     finding.fix = "Take the mean (reduction=\"mean\"). Or: " + finding.fix;
     finding.evidence.push_back({kEvidence, *sum, "of a mean", 1});

@@ -263,6 +263,7 @@ TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
               {{"budget", R"({"budget":0.02,"spent":0.0194,"steps_due":400,"steps_left_out":360})"},
                {"flight_recorder", R"({"step":31,"reason":"rule <b>non_finite</b>"})"},
                {"evaluation_losses", R"({"loss":"mse_loss"})"},
+               {"evaluation_losses", R"({"loss":"cross_entropy","of":"tensors"})"},
                {"not_captured", R"({"what":"attention maps","reason":"the model is compiled"})"}});
     write_run(sample, run + "/flight");
     const std::string page = report_of(run, sample.verdict);
@@ -275,6 +276,7 @@ TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
     EXPECT_TRUE(has(page,
                     "<dt>Evaluations</dt><dd>compute no loss; mse_loss is that of the labels in their "
                     "loader&#39;s batches</dd>"));
+    EXPECT_TRUE(has(page, "cross_entropy is that of the labels that were found beside the tensor"));
     EXPECT_TRUE(has(page, "<dt>Not seen</dt><dd>attention maps: the model is compiled</dd>"));
 }
 

@@ -11,25 +11,24 @@ const model::RuleInfo kAccumulationNotAveraged = {
     .name = "accumulation_not_averaged",
     .title = "Accumulation not averaged",
     .summary =
-        "Several backward passes make one optimizer step, and their losses are not divided by their "
-        "number: the gradient is that many times too large.",
+        "Several backward passes make one optimizer step, and their losses are not divided by their number: "
+        "the gradient is that many times too large.",
     .when =
         "At each of `steps` looks in a row, at least two `backward()` calls make a step, as many at each, "
         "and each was called on the very value that the same loss function returned, which takes the mean "
-        "over its batch, with other labels each time and without retain_graph. Info for optimizers to "
-        "which the size of the gradient makes no difference (Adam and its kin).",
+        "over its batch, with other labels each time and without retain_graph. Info for optimizers to which "
+        "the size of the gradient makes no difference (Adam and its kin).",
     .why =
         "Accumulation stands for a larger batch, whose loss is a mean. A sum of k means is a gradient k "
-        "times as large: the same as a learning rate k times as high, and gradient clipping cuts k times "
-        "as much.",
+        "times as large: the same as a learning rate k times as high, and gradient clipping cuts k times as "
+        "much.",
     .fix =
-        "loss = loss / accumulation_steps before loss.backward(); or lower the learning rate by that "
-        "factor.",
+        "loss = loss / accumulation_steps before loss.backward(); or lower the learning rate by that factor.",
     .healthy =
         "Losses that are divided, by a number of steps or of tokens, also by Lightning, Accelerate or "
-        "Trainer. Losses with reduction='sum'. Several different losses of one batch, or several losses "
-        "of the same labels. Several optimizers, as in a GAN, where the losses of real and generated "
-        "samples are added.",
+        "Trainer. Losses with reduction='sum'. Several different losses of one batch, or several losses of "
+        "the same labels. Several optimizers, as in a GAN, where the losses of real and generated samples "
+        "are added.",
     .cost = "Which value backward() is called on, at the first 10 steps and then every 25th.",
     .original = "",
     .source = "transformers issue 34191",
@@ -67,8 +66,7 @@ class AccumulationNotAveraged final : public Rule {
             key_, matters ? model::Severity::kWarning : model::Severity::kInfo, seen_, *undivided);
         finding.message = base::format(
             "{0:.0f} backward passes make one optimizer step, each of a mean over its own batch, and none is "
-            "divided "
-            "by {0:.0f}: the gradient is {0:.0f} times that of one batch of their size{1}.",
+            "divided by {0:.0f}: the gradient is {0:.0f} times that of one batch of their size{1}.",
             number_,
             matters ? base::format(", as with a learning rate {:.0f} times as high", number_)
                     : std::string("; this optimizer divides that out, gradient clipping does not"));

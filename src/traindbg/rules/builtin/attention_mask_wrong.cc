@@ -97,8 +97,7 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .message = "is not that of the rows that it is given with: it hides the ends of rows by the "
                 "lengths of others, as if rows and lengths came in another order.",
      .fix = "Keep rows, lengths and labels in one order: where one is sorted, index the others by the same "
-            "order; or "
-            "make the mask of the ids, ids == pad.",
+            "order; or make the mask of the ids, ids == pad.",
      .evidence = "masks of other rows"},
     {.fact = "masks_added",
      .least = kAny,
@@ -107,8 +106,7 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .message = "holds the numbers 0 and 1. Numbers are added to the scores of the attention, so this "
                 "mask hides nothing.",
      .fix = "Give a mask of truth values (dtype torch.bool), or one of numbers that holds -inf where a "
-            "position is "
-            "hidden and 0 elsewhere.",
+            "position is hidden and 0 elsewhere.",
      .evidence = "masks of 0 and 1"},
     {.fact = "masks_repeated",
      .least = kAny,
@@ -116,11 +114,9 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .severity = model::Severity::kError,
      .message = "was repeated in the wrong order: it holds the masks of the whole batch one after the "
                 "other, where those of the heads of one sample lie side by side. Most heads of most samples "
-                "are given "
-                "the mask of another sample.",
+                "are given the mask of another sample.",
      .fix = "Make it by mask.repeat_interleave(num_heads, dim=0) in place of mask.repeat(num_heads, 1, 1): "
-            "row b * "
-            "num_heads + h is of sample b.",
+            "row b * num_heads + h is of sample b.",
      .evidence = "masks in another order"},
     {.fact = "only_later_seen",
      .least = kAny,
@@ -129,8 +125,7 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .message = "is the wrong way round: positions see those that come later, which they are to "
                 "predict, and none that came before.",
      .fix = "Turn the mask round: torch.triu(ones, diagonal=1) is what nn.MultiheadAttention must not show "
-            "(True), "
-            "torch.tril(ones) what scaled_dot_product_attention may (True).",
+            "(True), torch.tril(ones) what scaled_dot_product_attention may (True).",
      .evidence = "masks that show later positions only"},
     {.fact = "padding_hidden_as_queries",
      .least = kAny,
@@ -139,8 +134,7 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .message = "lies along the queries, where keys are meant: what padding looks at is hidden, and "
                 "the padding itself is seen by all other positions.",
      .fix = "Lay the mask along the last dimension of the scores, that of the keys: mask[:, None, None, :] "
-            "of a mask "
-            "of shape (batch, length), in place of mask[:, None, :, None].",
+            "of a mask of shape (batch, length), in place of mask[:, None, :, None].",
      .evidence = "masks along the queries"},
 }};
 

@@ -24,50 +24,39 @@ const model::RuleInfo kBadOptimizerSettings = {
     .title = "Bad optimizer settings",
     .summary =
         "A momentum of 1 or more, betas in the wrong order, squares that are forgotten at once, an epsilon "
-        "larger than the gradients, a "
-        "dampening that takes the momentum back, or a rate that decays to nothing.",
+        "larger than the gradients, a dampening that takes the momentum back, or a rate that decays to "
+        "nothing.",
     .when =
         "Momentum (error): SGD's is 1 or more. Long momentum: SGD's is 0.995 or more, and the learning rate "
-        "that "
-        "its steps add up to, over 1 - momentum, is above 0.5. Betas: the first beta of Adam or its like is "
-        "0.99 or more and "
-        "above the second. Memory: RMSprop's alpha, or the second beta of Adam or its like, is below 0.5, so "
-        "that the newest gradient outweighs all earlier ones in the mean of squares. Epsilon: that of Adam "
-        "or RMSprop is more than `eps` times the typical √v of the "
-        "weight matrices (the root of exp_avg_sq or square_avg) and more than `eps` times the usual 1e-8, "
-        "RMSprop's 0.1 or more, and the typical "
-        "update "
-        "(‖Δw‖ / ‖w‖) was never above "
-        "1e-3 (with RMSprop's momentum m: over 1 - m; of one of 0.05 and "
-        "more at a look after 200 steps above three times that, where of Adam the loss is above nine tenths "
-        "of "
-        "its start or of guessing, or above ten times, where it is above 60 % of these and does not fall). "
-        "Decay: Adagrad's lr_decay is 0.01 or more, and has "
-        "divided the "
+        "that its steps add up to, over 1 - momentum, is above 0.5. Betas: the first beta of Adam or its "
+        "like is 0.99 or more and above the second. Memory: RMSprop's alpha, or the second beta of Adam or "
+        "its like, is below 0.5, so that the newest gradient outweighs all earlier ones in the mean of "
+        "squares. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the weight "
+        "matrices (the root of exp_avg_sq or square_avg) and more than `eps` times the usual 1e-8, RMSprop's "
+        "0.1 or more, and the typical update (‖Δw‖ / ‖w‖) was never above 1e-3 (with RMSprop's momentum m: "
+        "over 1 - m; of one of 0.05 and more at a look after 200 steps above three times that, where of Adam "
+        "the loss is above nine tenths of its start or of guessing, or above ten times, where it is above 60 "
+        "% of these and does not fall). Decay: Adagrad's lr_decay is 0.01 or more, and has divided the "
         "learning rate by more than 20. Dampening: SGD's is 0.5 or more beside a momentum of 0.5 or more; a "
         "warning where, after 200 steps or at the end, the loss is above 60 % of what guessing gives (of its "
         "start, where that is not known) and still falls (Mann-Kendall z < -3 over its second half), and the "
-        "typical update would "
-        "be below 0.05 without it, or a dampening of 1 and more where it is above 60 %; else a note (info). "
-        "The others are "
-        "judged after `patience` steps and are warnings; a long momentum, a short memory, an epsilon or a "
-        "decay is a note "
-        "(info) where the "
-        "loss is "
-        "below a quarter of its start.",
+        "typical update would be below 0.05 without it, or a dampening of 1 and more where it is above 60 %; "
+        "else a note (info). The others are judged after `patience` steps and are warnings; a long momentum, "
+        "a short memory, an epsilon or a decay is a note (info) where the loss is below a quarter of its "
+        "start.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. Where the mean "
         "of squares is little but the last gradient's, each step has one length, whatever the gradient: many "
-        "small gradients outvote few large ones. With a large "
-        "epsilon Adam is plain gradient descent at a tiny rate. A dampening as large as the momentum makes "
-        "each step a mean of gradients in place of their sum: with 0.9 it is a tenth as long.",
+        "small gradients outvote few large ones. With a large epsilon Adam is plain gradient descent at a "
+        "tiny rate. A dampening as large as the momentum makes each step a mean of gradients in place of "
+        "their sum: with 0.9 it is a tenth as long.",
     .fix = "Use momentum=0.9, dampening=0, betas=(0.9, 0.999), alpha=0.99, eps=1e-8, lr_decay=0.",
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0), or with betas of 0, a descent by "
-        "signs; an epsilon of 1e-3 whose updates "
-        "are as usual. Gradients so small that the usual epsilon swallows them, too: that is no setting, "
-        "and other rules tell where they are lost. A dampening with a learning rate that makes up for it.",
+        "signs; an epsilon of 1e-3 whose updates are as usual. Gradients so small that the usual epsilon "
+        "swallows them, too: that is no setting, and other rules tell where they are lost. A dampening with "
+        "a learning rate that makes up for it.",
     .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
     .original = "",
     .source = "Kingma, Ba, \"Adam: a method for stochastic optimization\", ICLR 2015",
@@ -197,8 +186,8 @@ class BadOptimizerSettings final : public Rule {
         const std::string_view name = is_rmsprop ? "alpha" : "second beta";
         model::Finding finding;
         finding.message = base::format(
-            "{} has {} {} of {}: {} its mean of squared gradients is the last gradient's, and each step "
-            "has about the same length, whatever the gradient.",
+            "{} has {} {} of {}: {} its mean of squared gradients is the last gradient's, and each step has "
+            "about the same length, whatever the gradient.",
             step.meta->optimizers.front().type, is_rmsprop ? "an" : "a", name, human_number(*kept),
             *kept > 0 ? human_number(1 - *kept) + " of" : std::string("all of"));
         finding.fix = base::format("Raise {} from {} to {}: it is the share of the old value that is kept.",

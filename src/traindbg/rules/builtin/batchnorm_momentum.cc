@@ -27,32 +27,29 @@ const model::RuleInfo kBatchnormMomentum = {
         "In training, the mean or the deviation of a batch is off the running one by more than `gap` (in "
         "deviations; as a share) in the typical channel of some batch norm, at most of the last four looks "
         "after step 30, and one of these: more than `left` of the running values is still what they started "
-        "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
-        "those of the last batch alone, and half of `gap` is enough. And it does harm: the evaluation loss "
-        "is "
-        "more than 1.3 times the training loss at the last two evaluations (of the last batch's statistics, "
-        "which may be lucky ones, at two of the last four, and only where the model is never called in "
-        "training mode without gradients, by which the statistics may be made anew; there all of `gap` is "
-        "enough, whatever they are, since each is of another draw), or, at the "
-        "end of a run without any, the gap is 2.5 times as "
-        "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch "
-        "was "
-        "counted: no threshold. Or batches are too small: the loss is given `samples` samples or "
-        "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
-        "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",
+        "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are those "
+        "of the last batch alone, and half of `gap` is enough. And it does harm: the evaluation loss is more "
+        "than 1.3 times the training loss at the last two evaluations (of the last batch's statistics, which "
+        "may be lucky ones, at two of the last four, and only where the model is never called in training "
+        "mode without gradients, by which the statistics may be made anew; there all of `gap` is enough, "
+        "whatever they are, since each is of another draw), or, at the end of a run without any, the gap is "
+        "2.5 times as large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 "
+        "after a batch was counted: no threshold. Or batches are too small: the loss is given `samples` "
+        "samples or fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of "
+        "it), and after 300 steps, or at the end, the training loss is above 30 % of its start (or of "
+        "guessing).",
     .why =
         "In training a batch is normalised by itself, in evaluation by the running statistics. Where these "
         "are others, the network that is evaluated is not the one that was trained.",
     .fix =
-        "Leave momentum at 0.1 (PyTorch counts the share of the new value: what other libraries call 0.99 "
-        "is 0.01 here). For small batches use GroupNorm or LayerNorm, or larger batches.",
+        "Leave momentum at 0.1 (PyTorch counts the share of the new value: what other libraries call 0.99 is "
+        "0.01 here). For small batches use GroupNorm or LayerNorm, or larger batches.",
     .healthy =
         "Small momentum in a training of many thousand batches; batch norm that is frozen in evaluation "
         "mode; momentum=None, the average of all batches.",
     .cost =
         "A copy of the running statistics of up to 4 norms, three of the first and the last one, at every "
-        "25th "
-        "step of the first 800 and every 100th after that.",
+        "25th step of the first 800 and every 100th after that.",
     .original = "",
     .source =
         "Ioffe, \"Batch renormalization: Towards reducing minibatch dependence in batch-normalized models\", "
@@ -245,8 +242,8 @@ class BatchNormMomentum final : public Rule {
                 harm.size() == 1
                     ? base::format(" The evaluation loss is {} times the training loss.", human_number(worst))
                     : base::format(
-                          " At the worst of the last {} evaluations their loss was {} times the "
-                          "training loss.",
+                          " At the worst of the last {} evaluations their loss was {} times the training "
+                          "loss.",
                           harm.size(), human_number(worst));
             finding.evidence.push_back({"evaluation loss / training loss", worst, "limit", 1.3});
         }

@@ -18,20 +18,19 @@ const model::RuleInfo kBestWeightsNotKept = {
     .name = "best_weights_not_kept",
     .title = "Best weights not kept",
     .summary =
-        "Weights that were kept to go back to are loaded, or saved, and are what the model holds "
-        "anyway: state_dict() was not copied.",
+        "Weights that were kept to go back to are loaded, or saved, and are what the model holds anyway: "
+        "state_dict() was not copied.",
     .when =
-        "load_state_dict() of a model that is trained is given tensors that are, parameter by parameter, "
-        "the model's own memory, and state_dict() returned them (or the last state of the model before "
-        "them) one optimizer step or more earlier, since when the weights have changed; or since when other "
-        "weights were loaded into the model, which are still in it. Or torch.save(), or load_state_dict() of "
-        "another model, is given such a state. That is told at the end, and only where the line that took it "
-        "had taken several of the model after the training's first step, then none for at least twice as "
-        "long as between two of them, and its states are used after one step only: so an early stopping "
-        "keeps its best. Dicts that are made of the same tensors (dict(state), {k: v.cpu() ...} on a CPU) "
-        "are known, too. Steps count only where what PyTorch's optimizers do explains how often the "
-        "parameters were written to (of others: where it is none, or a multiple of four steps or more). "
-        "Values are compared "
+        "load_state_dict() of a model that is trained is given tensors that are, parameter by parameter, the "
+        "model's own memory, and state_dict() returned them (or the last state of the model before them) one "
+        "optimizer step or more earlier, since when the weights have changed; or since when other weights "
+        "were loaded into the model, which are still in it. Or torch.save(), or load_state_dict() of another "
+        "model, is given such a state. That is told at the end, and only where the line that took it had "
+        "taken several of the model after the training's first step, then none for at least twice as long as "
+        "between two of them, and its states are used after one step only: so an early stopping keeps its "
+        "best. Dicts that are made of the same tensors (dict(state), {k: v.cpu() ...} on a CPU) are known, "
+        "too. Steps count only where what PyTorch's optimizers do explains how often the parameters were "
+        "written to (of others: where it is none, or a multiple of four steps or more). Values are compared "
         "only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
@@ -53,8 +52,7 @@ const model::RuleInfo kBestWeightsNotKept = {
         "after a step, up to 65,536 values of eight parameters are copied, to compare.",
     .original = "",
     .source =
-        "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a "
-        "reference",
+        "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a reference",
     .severity = model::Severity::kWarning,
     .parameters = {},
 };
@@ -93,9 +91,9 @@ class BestWeightsNotKept final : public Rule {
         const std::string taken =
             since < now ? base::format("after step {}", now - since) : std::string("before the first step");
         std::string message = base::format(
-            "load_state_dict() after step {} was given what state_dict() returned {} {} earlier, {}{}. "
-            "Those tensors are the model's own memory: loading them changes nothing, and the model goes on "
-            "with the weights of step {}.",
+            "load_state_dict() after step {} was given what state_dict() returned {} {} earlier, {}{}. Those "
+            "tensors are the model's own memory: loading them changes nothing, and the model goes on with "
+            "the weights of step {}.",
             now, since, form(told.value, "step", "steps"), taken, in_line(told), now);
         if (loaded_ > 1) message += base::format(" That was so {} times.", loaded_);
         fire("loaded", std::move(message), told, sink);
@@ -137,8 +135,7 @@ class BestWeightsNotKept final : public Rule {
         finding.message = std::move(message);
         finding.fix =
             "Keep a copy: copy.deepcopy(model.state_dict()) where the weights are taken, or {k: v.clone() "
-            "for "
-            "k, v in model.state_dict().items()}.";
+            "for k, v in model.state_dict().items()}.";
         finding.evidence.push_back({"steps since the weights were taken", told.value, "limit", 0});
         sink.fire(std::move(finding));
     }

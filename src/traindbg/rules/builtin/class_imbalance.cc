@@ -27,64 +27,50 @@ const model::RuleInfo kClassImbalance = {
     .when =
         "One class (error): after `min_labels` labels and ten batches all labels are of one class. Imbalance "
         "(warning, after 200 steps or at the end of 50 and more): among the last about 2000 labels the most "
-        "frequent class is at least "
-        "`ratio` "
-        "times as frequent as a rare one, the weights of the loss included, and the model finds less than 5 "
-        "% of the rare one's samples, at "
-        "three "
-        "looks in a row, while it finds more than 70 % of the most frequent one's or tells classes apart "
-        "(Cohen's kappa of a third or more, where chance has 0): with "
-        "up to "
-        "20 classes for any class, with more only if the model predicts practically one class. Or the "
-        "evaluations have at least ten "
-        "samples of "
-        "such a class, of which the model finds less than a quarter, and more than 70 % of those of the most "
-        "frequent "
-        "one; evaluations of the first quarter of the training do not count, nor a class of which the latest "
-        "evaluation found a quarter, or 5 % more than the one before. Where no evaluation tells of "
-        "classes, a training is judged likewise when it is over, by 30 rare samples and more among the last "
-        "labels, and 90 % of the most frequent class's: unless the share that is found has grown. Yes or no, "
-        "of "
-        "one output (warning, at the same times): "
-        "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
-        "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
-        "counted at every 5th step (of a map of one channel by its pixels, and where `pos_weight` is given "
-        "by all labels of a sample), as "
-        "rare classes are above; also where `pos_weight` makes a rare yes count less. Weights (warning): the "
-        "classes' weights in the loss are their counts, or a power of these (between 0.4 and 1.3, such as "
-        "the "
-        "root), where one divided by it is meant: three classes and more with three weights, all within a "
-        "tenth of that law, beside what a hundred labels and more tell of the counts; of two classes only "
-        "the counts themselves, as 500 labels tell them; the most frequent class at least three times as "
-        "frequent as the rarest, and its weight half as large again. Order "
-        "(warning): batches of eight or more labels are nearly all of a single class each, although the "
-        "data has several; or they are of few classes each, and those of one step are mostly those of the "
-        "step before.",
+        "frequent class is at least `ratio` times as frequent as a rare one, the weights of the loss "
+        "included, and the model finds less than 5 % of the rare one's samples, at three looks in a row, "
+        "while it finds more than 70 % of the most frequent one's or tells classes apart (Cohen's kappa of a "
+        "third or more, where chance has 0): with up to 20 classes for any class, with more only if the "
+        "model predicts practically one class. Or the evaluations have at least ten samples of such a class, "
+        "of which the model finds less than a quarter, and more than 70 % of those of the most frequent one; "
+        "evaluations of the first quarter of the training do not count, nor a class of which the latest "
+        "evaluation found a quarter, or 5 % more than the one before. Where no evaluation tells of classes, "
+        "a training is judged likewise when it is over, by 30 rare samples and more among the last labels, "
+        "and 90 % of the most frequent class's: unless the share that is found has grown. Yes or no, of one "
+        "output (warning, at the same times): one answer is at most one in 1 + `ratio` labels, five or more "
+        "of it were in batches since step 40, and no output of these ever was on its side (more, where one "
+        "was before); or it is ignored, as counted at every 5th step (of a map of one channel by its pixels, "
+        "and where `pos_weight` is given by all labels of a sample), as rare classes are above; also where "
+        "`pos_weight` makes a rare yes count less. Weights (warning): the classes' weights in the loss are "
+        "their counts, or a power of these (between 0.4 and 1.3, such as the root), where one divided by it "
+        "is meant: three classes and more with three weights, all within a tenth of that law, beside what a "
+        "hundred labels and more tell of the counts; of two classes only the counts themselves, as 500 "
+        "labels tell them; the most frequent class at least three times as frequent as the rarest, and its "
+        "weight half as large again. Order (warning): batches of eight or more labels are nearly all of a "
+        "single class each, although the data has several; or they are of few classes each, and those of one "
+        "step are mostly those of the step before.",
     .why =
         "With one class the loss falls to zero and nothing is learned. With rare classes the cheapest model "
-        "is one "
-        "that never predicts them; accuracy looks good all the same. Batches of one class pull the model "
-        "from one "
-        "class to the next.",
+        "is one that never predicts them; accuracy looks good all the same. Batches of one class pull the "
+        "model from one class to the next.",
     .fix =
         "One class: check how labels are made and loaded. Imbalance: class weights in the loss, or a "
         "WeightedRandomSampler; judge by recall per class. Weights: one divided by the counts. Order: "
         "DataLoader(..., shuffle=True).",
     .healthy =
         "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
-        "that "
-        "never occur; weights by what a mistake costs, also of a rare class that is to count less; trainings "
-        "with several optimizers, as in a GAN (info). A calibrated model of rare "
-        "events that gives the rare answer now and then, whose loss is "
-        "below nine tenths of what their frequency alone gives (info); a program that names measures of an "
-        "order or of probabilities alone, such as AUC or log loss (info).",
+        "that never occur; weights by what a mistake costs, also of a rare class that is to count less; "
+        "trainings with several optimizers, as in a GAN (info). A calibrated model of rare events that gives "
+        "the rare answer now and then, whose loss is below nine tenths of what their frequency alone gives "
+        "(info); a program that names measures of an order or of probabilities alone, such as AUC or log "
+        "loss (info).",
     .cost =
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
         "of evaluation: one pass over the logits.",
     .original = "ClassImbalance",
     .source =
-        "Buda, Maki, Mazurowski, \"A systematic study of the class imbalance problem in convolutional "
-        "neural networks\", Neural Networks 106 (2018)",
+        "Buda, Maki, Mazurowski, \"A systematic study of the class imbalance problem in convolutional neural "
+        "networks\", Neural Networks 106 (2018)",
     .severity = model::Severity::kError,
     .parameters = {{"ratio", "times", 8, 2, 1e6, "labels of the most frequent class per label of a rare one"},
                    {"min_labels", "labels", 256, 10, 1e9, "labels before one class alone counts"}},
@@ -277,8 +263,7 @@ class ClassImbalance final : public Rule {
         finding.first_step = 0;
         finding.message = base::format(
             "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
-            "{:.1f} "
-            "equal ones).",
+            "{:.1f} equal ones).",
             in_batch, classes, in_data);
         finding.fix =
             "Shuffle: DataLoader(..., shuffle=True), from a buffer as large as the data where it streams.";
@@ -294,8 +279,7 @@ class ClassImbalance final : public Rule {
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
-            "samples "
-            "in the batches looked at from step {} to {}.",
+            "samples in the batches looked at from step {} to {}.",
             100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_,
             std::max(missed_since_, kFirstSteps), last_);
         finding.message += about_weight(is_yes_rare);
@@ -354,8 +338,8 @@ class ClassImbalance final : public Rule {
     [[nodiscard]] static std::string advice_for(double ratio, bool is_yes_rare) {
         return base::format(
             "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
-            "draw "
-            "samples evenly with torch.utils.data.WeightedRandomSampler; judge by recall, not by accuracy.",
+            "draw samples evenly with torch.utils.data.WeightedRandomSampler; judge by recall, not by "
+            "accuracy.",
             is_yes_rare ? ratio : 1 / ratio);
     }
 
@@ -647,8 +631,7 @@ class ClassImbalance final : public Rule {
                 total_, judged_, last_, only, labels_.size());
             finding.fix =
                 "Check how the labels are made and loaded: print them for one batch. If the data is sorted "
-                "by class, "
-                "use DataLoader(..., shuffle=True).";
+                "by class, use DataLoader(..., shuffle=True).";
             finding.evidence.push_back(
                 {"classes with a label", 1, "model outputs", static_cast<double>(labels_.size())});
             finding.evidence.push_back({"labels", total_, "", 0});
@@ -670,14 +653,13 @@ class ClassImbalance final : public Rule {
             finding.places = missed_.size();
             finding.message = base::format(
                 "Class {} has {:.0f} times the labels of class {}, and the model finds {:.0f} % of the "
-                "samples of "
-                "class {}{}{}.",
+                "samples of class {}{}{}.",
                 common, most / labels[rare], rare, 100 * recall, rare, is_evaluation ? " in evaluation" : "",
                 missed_.size() > 1 ? base::format("; {} classes are missed like this", missed_.size()) : "");
             finding.fix =
                 "Weight the classes in the loss, e.g. cross_entropy(..., weight=1/counts), or draw them "
-                "evenly with "
-                "torch.utils.data.WeightedRandomSampler; judge by recall per class, not by accuracy.";
+                "evenly with torch.utils.data.WeightedRandomSampler; judge by recall per class, not by "
+                "accuracy.";
             finding.evidence.push_back({"labels of the most frequent class / of the rare one",
                                         most / labels[rare], "limit", ratio_});
             finding.evidence.push_back(

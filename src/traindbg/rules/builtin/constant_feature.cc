@@ -21,32 +21,23 @@ const model::RuleInfo kConstantFeature = {
     .summary = "Columns of the model's input hold one value in all rows: they tell nothing of a sample.",
     .when =
         "In an input of floating point with two dimensions (rows and features), a feature has the same value "
-        "in "
-        "every row of the looked-at training batches, at least `rows` rows in all; and it is a table whose "
-        "columns "
-        "are filled: at least half of the others are never 0. Where that is so but for columns that go from "
-        "0 to 1, such as those of one-hot codes, columns of zeros do not count, and two "
-        "filled ones, one for each four of those, are asked for. Where there are only such columns beside a "
-        "filled one, "
-        "four columns with one value count, or two of other values than 0 and 1, where the squares of two "
-        "add up to 1: "
-        "sines and cosines of an angle that is always the same, or categories that always are. A note "
-        "(info), as it may be meant; a "
-        "warning "
-        "once `sure` rows have the one value, in a table of at most 40 features that is compared with "
-        "targets "
-        "by a loss function, of which at least three vary and not more than 60 % are constant, unless that "
-        "value is 1 in all of them.",
+        "in every row of the looked-at training batches, at least `rows` rows in all; and it is a table "
+        "whose columns are filled: at least half of the others are never 0. Where that is so but for columns "
+        "that go from 0 to 1, such as those of one-hot codes, columns of zeros do not count, and two filled "
+        "ones, one for each four of those, are asked for. Where there are only such columns beside a filled "
+        "one, four columns with one value count, or two of other values than 0 and 1, where the squares of "
+        "two add up to 1: sines and cosines of an angle that is always the same, or categories that always "
+        "are. A note (info), as it may be meant; a warning once `sure` rows have the one value, in a table "
+        "of at most 40 features that is compared with targets by a loss function, of which at least three "
+        "vary and not more than 60 % are constant, unless that value is 1 in all of them.",
     .why =
         "A column that was filled with a default, joined wrongly or cut off by a filter is missing without a "
-        "word. "
-        "Where it varies once the model is used, its weights are those that it was initialised with.",
+        "word. Where it varies once the model is used, its weights are those that it was initialised with.",
     .fix = "Look where the column is made. Leave it out, or mend what fills it.",
     .healthy =
         "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
-        "pixels), "
-        "which are not judged, nor is the value that is the least one of three other columns "
-        "(a background); a column without a finite value, which other rules tell of.",
+        "pixels), which are not judged, nor is the value that is the least one of three other columns (a "
+        "background); a column without a finite value, which other rules tell of.",
     .cost =
         "The extremes and zeros of each feature of the inputs, at the first 20 steps and then at every 50th.",
     .original = "",

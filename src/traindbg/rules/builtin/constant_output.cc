@@ -19,27 +19,22 @@ const model::RuleInfo kConstantOutput = {
     .summary = "The model answers the same to all samples of a batch, although their labels differ.",
     .when =
         "What a loss function is given has one value per sample. softmax_single_unit (error): in three "
-        "captured "
-        "steps all of them are exactly 1 (behind a log_softmax: 0), as a softmax over one unit makes them, "
-        "or "
-        "cross_entropy is given one class only; or, at three steps in a row and as a warning, a softmax in "
-        "the model is taken over a dimension of size "
-        "1 while another one beside the batch is larger, as of scores (batch, positions, 1), and they are no "
-        "comparison of queries with keys. constant_output (error): in each of the "
-        "last `looks` "
-        "captured "
-        "steps all samples of the batch have one value to the last few bits, and their labels differ.",
+        "captured steps all of them are exactly 1 (behind a log_softmax: 0), as a softmax over one unit "
+        "makes them, or cross_entropy is given one class only; or, at three steps in a row and as a warning, "
+        "a softmax in the model is taken over a dimension of size 1 while another one beside the batch is "
+        "larger, as of scores (batch, positions, 1), and they are no comparison of queries with keys. "
+        "constant_output (error): in each of the last `looks` captured steps all samples of the batch have "
+        "one value to the last few bits, and their labels differ.",
     .why = "A constant has no gradient with respect to the input: nothing can be learned from here on.",
     .fix =
         "A single unit goes with sigmoid (binary_cross_entropy_with_logits without either), or is made two "
         "units for cross_entropy. Otherwise look for what cuts the input off: dead ReLUs, a softmax or a "
-        "mean "
-        "over the wrong dimension, an input that is overwritten or multiplied by zero, weights that are all "
-        "zero.",
+        "mean over the wrong dimension, an input that is overwritten or multiplied by zero, weights that are "
+        "all zero.",
     .healthy =
         "A last layer that begins at zero, which is constant at the first step only; a choice among one, as "
-        "of a mixture of one expert; batches of one sample; "
-        "labels that are all equal, as in the losses of a GAN.",
+        "of a mixture of one expert; batches of one sample; labels that are all equal, as in the losses of a "
+        "GAN.",
     .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
     .original = "",
     .source = "Karpathy, \"A recipe for training neural networks\", 2019 (input-independent baseline)",
@@ -149,12 +144,12 @@ class ConstantOutput final : public Rule {
         finding.message =
             one_class
                 ? base::format(
-                      "cross_entropy is given one class only (shape {}): its softmax over one unit is "
-                      "always 1, so loss and gradients are zero.",
+                      "cross_entropy is given one class only (shape {}): its softmax over one unit is always "
+                      "1, so loss and gradients are zero.",
                       base::join(call.prediction->shape, "x"))
                 : base::format(
-                      "Every prediction given to {} is exactly {}: that is what a softmax over a single "
-                      "unit returns, whatever the unit holds, and its gradient is zero.",
+                      "Every prediction given to {} is exactly {}: that is what a softmax over a single unit "
+                      "returns, whatever the unit holds, and its gradient is zero.",
                       call.function, call.predicted->max);
         finding.fix =
             "Use binary_cross_entropy_with_logits on the unit as it is (no softmax), or make two units for "
@@ -175,15 +170,14 @@ class ConstantOutput final : public Rule {
         finding.tensor = call.prediction->name;
         finding.message = base::format(
             "All {} predictions of a batch given to {} are {} at step {}, and all are equal in each of {} "
-            "captured "
-            "steps since step {}; the labels reach from {} to {}.",
+            "captured steps since step {}; the labels reach from {} to {}.",
             call.predicted->count, call.function, base::human_number(call.predicted->max), step.step(),
             seen.in_a_row, seen.first, base::human_number(call.labelled->min),
             base::human_number(call.labelled->max));
         finding.fix =
             "Find the layer where the samples become equal: compare the standard deviation of each layer's "
-            "output "
-            "over a batch. Dead ReLUs, a mean or softmax over the wrong dimension and zero weights do this.";
+            "output over a batch. Dead ReLUs, a mean or softmax over the wrong dimension and zero weights do "
+            "this.";
         finding.evidence.push_back({"spread of the predictions", call.predicted->max - call.predicted->min,
                                     "of the labels", call.labelled->max - call.labelled->min});
         finding.plots = {{call.prediction->name, "std"}};

@@ -19,24 +19,18 @@ const model::RuleInfo kDeadRelu = {
     .summary = "Most units of a ReLU layer are zero for every sample and get no gradient any more.",
     .when =
         "A unit (a channel of a convolution) is inactive in a batch if it is not positive once. Whole layer: "
-        "at "
-        "least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
-        "warning if the training learns all the same (around the layer). Partly: at least `share` "
-        "of the units in each of the last `window` captured batches, after 100 steps: a warning where the "
-        "training "
+        "at least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
+        "warning if the training learns all the same (around the layer). Partly: at least `share` of the "
+        "units in each of the last `window` captured batches, after 100 steps: a warning where the training "
         "does not learn, at two looks running, or where `nearly` of them died in training, most of which "
-        "were not inactive at the "
-        "first "
-        "step, else a note (info). Layers with fewer than 16 values per unit in a batch are "
-        "judged only as a whole.",
+        "were not inactive at the first step, else a note (info). Layers with fewer than 16 values per unit "
+        "in a batch are judged only as a whole.",
     .why =
         "A ReLU that is negative for all inputs has derivative 0: its weights never change again, and "
-        "nothing "
-        "behind a layer of such units sees the input.",
+        "nothing behind a layer of such units sees the input.",
     .fix =
         "Dead from the start: initialise biases with 0 and weights for ReLU (He), and standardise the "
-        "inputs. "
-        "Died in training: lower the learning rate. LeakyReLU or GELU cannot die.",
+        "inputs. Died in training: lower the learning rate. LeakyReLU or GELU cannot die.",
     .healthy =
         "Sparse layers of a model that learns; units that are off in one batch and on in another; small "
         "batches.",

@@ -17,41 +17,36 @@ const model::RuleInfo kDetachedGraph = {
         "multiplied by 0, or nothing calls them.",
     .when =
         "Of modules whose parameters require gradients, that the optimizer holds, that never had a gradient "
-        "while others have one, and whose values nothing else changes. Error at `steps` looks in a row: "
-        "they are called before all that is trained; or what the model returns is computed from their "
-        "values, the loss is computed from that, and no path of the graph leads back; or so it is with "
-        "single "
-        "parameters of a module others of which are trained, whose values may also be read as numbers "
-        "(.item()) in the model's forward pass, where what it returns is computed with such a number, or "
-        "with its exponential, logarithm, root, square, reciprocal, sigmoid, tanh, softplus or difference "
-        "from 1; of numbers such as 1 and 0.5 it is not known where they come from. Info, where they are "
-        "read and no such use is seen. Warning, over "
-        "`steps_zero` steps: they have gradients that are exactly 0 at every look, because of a factor or a "
-        "mask of 0 between them and modules that are trained. Warning at the end of a training of "
-        "`steps_uncalled` steps or more: weights as an initialiser drew them that nothing called. And error "
-        "at two looks in a row: torch.autograd.grad took a slope at some points without create_graph=True, "
-        "the loss is computed from it other than by a factor, and trains the very weights that the slope "
-        "depends on. No other threshold.",
+        "while others have one, and whose values nothing else changes. Error at `steps` looks in a row: they "
+        "are called before all that is trained; or what the model returns is computed from their values, the "
+        "loss is computed from that, and no path of the graph leads back; or so it is with single parameters "
+        "of a module others of which are trained, whose values may also be read as numbers (.item()) in the "
+        "model's forward pass, where what it returns is computed with such a number, or with its "
+        "exponential, logarithm, root, square, reciprocal, sigmoid, tanh, softplus or difference from 1; of "
+        "numbers such as 1 and 0.5 it is not known where they come from. Info, where they are read and no "
+        "such use is seen. Warning, over `steps_zero` steps: they have gradients that are exactly 0 at every "
+        "look, because of a factor or a mask of 0 between them and modules that are trained. Warning at the "
+        "end of a training of `steps_uncalled` steps or more: weights as an initialiser drew them that "
+        "nothing called. And error at two looks in a row: torch.autograd.grad took a slope at some points "
+        "without create_graph=True, the loss is computed from it other than by a factor, and trains the very "
+        "weights that the slope depends on. No other threshold.",
     .why =
-        "These modules stay as they were initialised, and the rest learns from random features, or "
-        "without them. The loss still falls, which hides it.",
+        "These modules stay as they were initialised, and the rest learns from random features, or without "
+        "them. The loss still falls, which hides it.",
     .fix =
         "Look behind the last module named for .detach(), .data, .item(), .numpy(), torch.tensor(...), "
-        "argmax or "
-        "torch.no_grad(), and remove it; call what forward() has forgotten. If the part is meant to stay as "
-        "it is: requires_grad_(False), and leave it out of the optimizer.",
+        "argmax or torch.no_grad(), and remove it; call what forward() has forgotten. If the part is meant "
+        "to stay as it is: requires_grad_(False), and leave it out of the optimizer.",
     .healthy =
         "Experts, branches and tasks that are called at some steps only. Heads that an evaluation calls. "
         "Heads and poolers whose output nobody uses (info), single parameters that nothing uses, or whose "
-        "values are only logged or checked (info). Teachers, "
-        "targets and averages: their values "
-        "change, or are those of another module. Frozen parameters, and those of another optimizer. "
-        "Parameters that the optimizer has state of: they were trained before. Stopped gradients of modules "
-        "that get one by another path, straight-through estimators. A loss with the weight 0, dead units "
-        "(dead_relu tells of those). Slopes that a model is given, as adversarial examples are made of, that "
-        "only multiply what has a graph, as weights of samples and of losses do, or that were detached; "
-        "slopes of weights. A loaded backbone that runs under torch.no_grad(), loaded parts that nothing "
-        "calls (info).",
+        "values are only logged or checked (info). Teachers, targets and averages: their values change, or "
+        "are those of another module. Frozen parameters, and those of another optimizer. Parameters that the "
+        "optimizer has state of: they were trained before. Stopped gradients of modules that get one by "
+        "another path, straight-through estimators. A loss with the weight 0, dead units (dead_relu tells of "
+        "those). Slopes that a model is given, as adversarial examples are made of, that only multiply what "
+        "has a graph, as weights of samples and of losses do, or that were detached; slopes of weights. A "
+        "loaded backbone that runs under torch.no_grad(), loaded parts that nothing calls (info).",
     .cost =
         "Only where a parameter of the optimizer has no gradient, or one of 0: the order in which modules "
         "are called, at no more than 24 steps and in three evaluations; the operations of two forward "
@@ -140,11 +135,12 @@ class DetachedGraph final : public Rule {
             "gradient: the loss does not lead back to them.",
             counted(*first_.fact, "module"), form(first_.fact->value, "runs", "run"));
         finding.fix =
-            meant ? std::string(kLeave)
-                  : base::format(
-                        "Remove what cuts the graph after {} or the modules that follow it: .detach(), "
-                        ".data, .numpy(), torch.tensor(...), or torch.no_grad() around them.",
-                        first_.fact->place);
+            meant
+                ? std::string(kLeave)
+                : base::format(
+                      "Remove what cuts the graph after {} or the modules that follow it: .detach(), .data, "
+                      ".numpy(), torch.tensor(...), or torch.no_grad() around them.",
+                      first_.fact->place);
         sink.fire(std::move(finding));
     }
 
@@ -200,8 +196,7 @@ class DetachedGraph final : public Rule {
         finding.message = base::format(
             "{} never got a gradient, although the optimizer holds {}: the model's forward pass reads the "
             "values as numbers, which no gradient goes through. Whether it computes with these numbers is "
-            "not "
-            "known.",
+            "not known.",
             counted(*read_.fact, "parameter"), form(read_.fact->value, "it", "them"));
         finding.fix = base::format(
             "Nothing, if the numbers are only logged or checked. Else compute with {} as it is, without "
@@ -283,8 +278,7 @@ class DetachedGraph final : public Rule {
         model::Finding finding = found(kSlope, model::Severity::kError, slopes_);
         finding.message =
             "The loss is computed from a slope that torch.autograd.grad took without create_graph=True: it "
-            "is "
-            "a constant to the weights that it depends on, and they are not trained by it.";
+            "is a constant to the weights that it depends on, and they are not trained by it.";
         finding.fix =
             "Give torch.autograd.grad create_graph=True where its result is part of the loss. If it is meant "
             "as a constant, say so with .detach().";

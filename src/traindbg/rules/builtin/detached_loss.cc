@@ -13,26 +13,25 @@ const model::RuleInfo kDetachedLoss = {
     .summary =
         "loss.backward() runs without an error, but gives no gradient to any parameter of the optimizer.",
     .when =
-        "At each of `steps` looks in a row, at least one `backward()` ran since the optimizer's last "
-        "step, and none of the optimizer's trainable parameters got a gradient. Or at two looks at the graph "
-        "of the loss in a row, which leads to parameters, but by sums, sizes, powers and products with "
-        "numbers "
+        "At each of `steps` looks in a row, at least one `backward()` ran since the optimizer's last step, "
+        "and none of the optimizer's trainable parameters got a gradient. Or at two looks at the graph of "
+        "the loss in a row, which leads to parameters, but by sums, sizes, powers and products with numbers "
         "alone, as a penalty of the weights does, and to nothing that the model returned, though that has a "
         "gradient. No threshold.",
     .why =
-        "What the loss was computed from does not lead back to the model: the graph was cut. The "
-        "optimizer has nothing to use, and the loss stays where it is but for the noise of the batches.",
+        "What the loss was computed from does not lead back to the model: the graph was cut. The optimizer "
+        "has nothing to use, and the loss stays where it is but for the noise of the batches.",
     .fix =
         "Compute the loss from what the model returned, as it is: without .detach(), .data, .item(), "
         ".numpy(), torch.tensor(...), argmax or torch.no_grad() on the way. A loss that needs "
         "requires_grad_() to make backward() work is cut off.",
     .healthy =
         "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
-        "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer "
-        "whose parameters are all frozen. A penalty that has a backward() of its own.",
+        "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer whose "
+        "parameters are all frozen. A penalty that has a backward() of its own.",
     .cost =
-        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps "
-        "and then every 25th; no element is read unless a gradient was changed after backward. A look at the "
+        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
+        "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
         "graph of the loss at three of the first steps.",
     .original = "",
     .source =
@@ -63,8 +62,7 @@ class DetachedLoss final : public Rule {
         model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *reached);
         finding.message = base::format(
             "backward() ran, but none of the optimizer's {:.0f} parameters got a gradient, at all of the {} "
-            "steps "
-            "looked at since step {}: the loss is cut off from the model.",
+            "steps looked at since step {}: the loss is cut off from the model.",
             held->value, seen_.count(), seen_.first());
         finding.fix =
             "Compute the loss from the model's output itself: no .detach(), .data, .item(), .numpy(), "

@@ -33,30 +33,27 @@ const model::RuleInfo kDivergenceAhead = {
         "the gradients' norms of the last twelve looks rise (z > 3), and the losses do not fall (z > -1): it "
         "fires, if the loss (median of five, and the last one) is not a fifth above its start, and either "
         "still above half of it, or three times its lowest level (median of ten) and 2 % of the start. A "
-        "step "
-        "that would lower the loss by 100 times `overshoot` of it is told at once, from such a loss, also "
-        "the "
-        "first one. After 50 steps and five looks without a step that overshoots, with a loss that did not "
-        "stay above its start (median of five), the finding is taken back: a note (info) stays.",
+        "step that would lower the loss by 100 times `overshoot` of it is told at once, from such a loss, "
+        "also the first one. After 50 steps and five looks without a step that overshoots, with a loss that "
+        "did not stay above its start (median of five), the finding is taken back: a note (info) stays.",
     .why =
-        "A loss of curvature c diverges along it where lr · c is above 2 (2 · (1 + momentum)), and lr · g² "
-        "/ (2 · loss) is the least that lr · c can be: each step multiplies what the one before overshot by. "
+        "A loss of curvature c diverges along it where lr · c is above 2 (2 · (1 + momentum)), and lr · g² / "
+        "(2 · loss) is the least that lr · c can be: each step multiplies what the one before overshot by. "
         "That starts small, beside a loss that is as usual, and so can be told before weights are damaged; a "
         "single bad batch cannot. Of one small batch the step goes too far often, so that a trend is asked "
         "for as well.",
     .fix =
         "Lower the learning rate now (traindbg run --on-finding lower-lr does), let its warm-up end lower, "
-        "or "
-        "clip gradients (torch.nn.utils.clip_grad_norm_). Write a checkpoint (--on-finding checkpoint-stop).",
+        "or clip gradients (torch.nn.utils.clip_grad_norm_). Write a checkpoint (--on-finding "
+        "checkpoint-stop).",
     .healthy =
         "A first gradient that is far too large, and smaller at each look; gradients that grow when a "
         "training leaves a plateau, by steps that are short of the loss; steps that overshoot beside a loss "
         "that does not rise, as of small batches, or where hardly any loss is left. A rate at the very edge, "
-        "just below what diverges, is told and taken "
-        "back. Not judged: optimizers that divide by the gradients' size (Adam), several of them, losses "
-        "made by hand or below 0, a gradient scaler, parameters with gradients that the optimizer does not "
-        "have, and micro-batches whose losses were not all seen. Of "
-        "parameter groups the lowest rate counts.",
+        "just below what diverges, is told and taken back. Not judged: optimizers that divide by the "
+        "gradients' size (Adam), several of them, losses made by hand or below 0, a gradient scaler, "
+        "parameters with gradients that the optimizer does not have, and micro-batches whose losses were not "
+        "all seen. Of parameter groups the lowest rate counts.",
     .cost =
         "Gradients at the first 20 steps and then every 10th, which other rules look at as well; the loss.",
     .original = "",

@@ -20,35 +20,29 @@ const model::RuleInfo kDuplicateShards = {
     .title = "Ranks or workers that see the same data",
     .summary =
         "Ranks that hold the same model are given the same batches, or each worker of a DataLoader goes "
-        "through all "
-        "of the data.",
+        "through all of the data.",
     .when =
         "In each of `steps` training steps in a row the model's inputs of two ranks have one fingerprint, "
-        "bit for "
-        "bit, in inputs of at least 8 numbers, while the weights of all ranks are the same (error). Or, of a "
-        "rank, the "
-        "inputs of W steps in a row have one fingerprint, `steps` times in a row, and W processes of a "
-        "DataLoader read one IterableDataset (warning).",
+        "bit for bit, in inputs of at least 8 numbers, while the weights of all ranks are the same (error). "
+        "Or, of a rank, the inputs of W steps in a row have one fingerprint, `steps` times in a row, and W "
+        "processes of a DataLoader read one IterableDataset (warning).",
     .why =
         "The mean of equal gradients is that gradient: N ranks compute what one would, the batch is N times "
         "smaller than the learning rate was chosen for, and one epoch takes N times as long. Where each "
-        "worker of a "
-        "loader goes through the whole stream, an epoch holds each sample W times, in steps that follow "
-        "each other.",
+        "worker of a loader goes through the whole stream, an epoch holds each sample W times, in steps that "
+        "follow each other.",
     .fix =
         "Give each rank its part: DataLoader(dataset, sampler=DistributedSampler(dataset)), with "
-        "sampler.set_epoch(epoch) in each epoch; by hand, data[rank::world_size]. Where batches are drawn "
-        "by chance, seed with the rank added. In an IterableDataset, ask torch.utils.data.get_worker_info() "
+        "sampler.set_epoch(epoch) in each epoch; by hand, data[rank::world_size]. Where batches are drawn by "
+        "chance, seed with the rank added. In an IterableDataset, ask torch.utils.data.get_worker_info() "
         "which of how many workers this is.",
     .healthy =
         "Ranks that hold different weights (tensor parallel, pipelines, ensembles), or parts of them, as far "
-        "as "
-        "they are recorded as such; a few equal batches at the end of an epoch; several steps on one batch "
-        "on "
-        "purpose.",
+        "as they are recorded as such; a few equal batches at the end of an epoch; several steps on one "
+        "batch on purpose.",
     .cost =
-        "None of its own: fingerprints of the model's inputs at the steps at which repeated_batch "
-        "needs them, statistics of weights at those of replica_divergence, and a fact that hooks know.",
+        "None of its own: fingerprints of the model's inputs at the steps at which repeated_batch needs "
+        "them, statistics of weights at those of replica_divergence, and a fact that hooks know.",
     .original = "",
     .source = "PyTorch documentation, torch.utils.data.IterableDataset: duplicates of several workers",
     .severity = model::Severity::kError,
@@ -174,8 +168,7 @@ class DuplicateShards final : public Rule {
                                     "workers", static_cast<double>(stream.workers)});
         finding.fix =
             "In __iter__ of the dataset: info = torch.utils.data.get_worker_info(), and where it is not None "
-            "yield "
-            "only itertools.islice(samples, info.id, None, info.num_workers).";
+            "yield only itertools.islice(samples, info.id, None, info.num_workers).";
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }
@@ -191,8 +184,7 @@ class DuplicateShards final : public Rule {
         finding.tensor = tensor_;
         finding.message = base::format(
             "Rank {} is given the same batches as rank {}, bit for bit, in each of {} captured steps from "
-            "step {} to "
-            "{}: of {} ranks, {} see{} data of their own.",
+            "step {} to {}: of {} ranks, {} see{} data of their own.",
             same.second, same.first, in_a_row_, first_, now, ranks_.world(), different,
             different == 1 ? "s" : "");
         finding.evidence.push_back({"captured steps with the same inputs", static_cast<double>(in_a_row_),
@@ -201,9 +193,8 @@ class DuplicateShards final : public Rule {
                                     static_cast<double>(ranks_.world())});
         finding.fix =
             "DataLoader(dataset, sampler=torch.utils.data.DistributedSampler(dataset)) instead of "
-            "shuffle=True, and "
-            "sampler.set_epoch(epoch) in each epoch. By hand: dataset[rank::world_size]; where batches are "
-            "drawn by chance, torch.manual_seed(seed + rank) after the model is made.";
+            "shuffle=True, and sampler.set_epoch(epoch) in each epoch. By hand: dataset[rank::world_size]; "
+            "where batches are drawn by chance, torch.manual_seed(seed + rank) after the model is made.";
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }

@@ -19,32 +19,25 @@ const model::RuleInfo kDuplicatedRows = {
         "Rows of the training data come several times in one pass over it, and with other labels each time.",
     .when =
         "A DataLoader draws each row once in a pass (shuffle without replacement, or in order), and of the "
-        "rows "
-        "that are looked at in one pass, at least `rows`, and about `share` of all in the data, are equal "
-        "bit "
-        "for bit, in all inputs of the model, to rows that came before in it. A note (info): copies may be "
-        "meant. A warning where, in a classification of inputs of floating point, the copies contradict each "
-        "other: `labelled` or more of them have a label, and the share that has another class than before is "
-        "at least `contradicting` of what it would be if classes were dealt out anew; or where all loss "
-        "functions are of a "
-        "regression, `uneven` or more of the rows came before, one twenty times and more, and the different "
-        "rows "
-        "have no more weight than a quarter as many that come equally often would have, or the same holds of "
-        "a classification, whose rows are weighed within each class and added up, where `labelled` or more "
-        "of "
-        "those that came before have a label; or where all rows of "
-        "the data come equally often, three times or more with equal labels, eight times or more where they "
-        "have no classes, and no ConcatDataset has one data set several times. Rows of which "
-        "one half "
-        "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
-        "one value, a batch that is given once more, and steps in which the model is called several times.",
+        "rows that are looked at in one pass, at least `rows`, and about `share` of all in the data, are "
+        "equal bit for bit, in all inputs of the model, to rows that came before in it. A note (info): "
+        "copies may be meant. A warning where, in a classification of inputs of floating point, the copies "
+        "contradict each other: `labelled` or more of them have a label, and the share that has another "
+        "class than before is at least `contradicting` of what it would be if classes were dealt out anew; "
+        "or where all loss functions are of a regression, `uneven` or more of the rows came before, one "
+        "twenty times and more, and the different rows have no more weight than a quarter as many that come "
+        "equally often would have, or the same holds of a classification, whose rows are weighed within each "
+        "class and added up, where `labelled` or more of those that came before have a label; or where all "
+        "rows of the data come equally often, three times or more with equal labels, eight times or more "
+        "where they have no classes, and no ConcatDataset has one data set several times. Rows of which one "
+        "half is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more "
+        "than one value, a batch that is given once more, and steps in which the model is called several "
+        "times.",
     .why =
         "Each copy is one more weight on its row: the loss says how well the copied rows are known. With "
-        "other "
-        "labels for equal inputs there is nothing to learn: a join that multiplied rows, a default that "
-        "stands "
-        "for what could not be read, an index that is not used. Copies that are split afterwards leak into "
-        "the evaluation.",
+        "other labels for equal inputs there is nothing to learn: a join that multiplied rows, a default "
+        "that stands for what could not be read, an index that is not used. Copies that are split afterwards "
+        "leak into the evaluation.",
     .fix =
         "Look at the rows that are named: drop_duplicates() where copies are not meant; raise where a file "
         "cannot be read instead of returning another; join by a key that is unique (validate=\"one_to_one\" "
@@ -203,8 +196,7 @@ class DuplicatedRows final : public Rule {
         if (is_whole)
             finding.message += base::format(
                 " Each of the {:.0f} different ones came {:.0f} times: the data is one part of it, taken "
-                "again "
-                "and again.",
+                "again and again.",
                 number(step, "pass_rows_distinct"), number(step, "pass_rows_most"));
         const double labelled = number(step, "pass_rows_labelled");
         const double contradicting = number(step, "pass_rows_contradicting");
@@ -221,9 +213,8 @@ class DuplicatedRows final : public Rule {
                   "that is not unique, an index that is not used. Their labels cannot be learned."
             : is_uneven
                 ? "Leave one of each, drop_duplicates(), before the data is split: a join by a key that is "
-                  "not "
-                  "unique, or what was sent or logged again, multiplies some rows. Where each row stands for "
-                  "as many cases, give the loss their number as a weight."
+                  "not unique, or what was sent or logged again, multiplies some rows. Where each row stands "
+                  "for as many cases, give the loss their number as a weight."
             : is_whole
                 ? "Look at the loop that puts the data together: a file name, shard or index in it that does "
                   "not change. Where the data is repeated on purpose, to make a pass longer, say so by more "

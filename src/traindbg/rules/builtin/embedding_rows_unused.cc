@@ -27,44 +27,35 @@ const model::RuleInfo kEmbeddingRowsUnused = {
     .when =
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
         "together at most `share` of its rows (of `rows` or more; or one row alone of 16 or more, where each "
-        "sample looks "
-        "up one, which is a note in a training that has learned), and none was new in the later half of the "
-        "steps. Where they are the first rows, all of them at every step, only if they are looked up in no "
-        "order, which positions are not; that is a note in a training that has learned or is in its first "
-        "100 "
-        "steps, because there may "
-        "be no more of them. A note (info) for tables of more than 20,000 rows or with more than 200 rows in "
-        "use, as "
-        "large vocabularies and small data have, and where 20 rows and more are scattered over four fifths "
-        "of the table or more, with gaps that differ as a hash makes them; else a warning. It is one, too, "
-        "where the rows in use are "
-        "the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves, whatever "
-        "`share` they are, of a table that has twice as many or more. And a warning where each sample looks "
-        "up "
-        "one row, in no order, the rows in use are the first ones, all of them, at every look, and how many "
-        "they are "
-        "goes up and down so that rows that are used at some looks and not at others would, if each came by "
-        "itself, "
-        "be nested like that with a chance of less than one in a million: then numbers are made anew in each "
-        "batch; a note (info) up to step 300 and where the training learns much.",
+        "sample looks up one, which is a note in a training that has learned), and none was new in the later "
+        "half of the steps. Where they are the first rows, all of them at every step, only if they are "
+        "looked up in no order, which positions are not; that is a note in a training that has come far or "
+        "is in its first 100 steps, because there may be no more of them, and a warning once it is over and "
+        "has not come far. A note (info) for tables of more than 20,000 rows or with more than 200 rows in "
+        "use, as large vocabularies and small data have, and where 20 rows and more are scattered over four "
+        "fifths of the table or more, with gaps that differ as a hash makes them; else a warning. It is one, "
+        "too, where the rows in use are the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 "
+        "or 16 bits leaves, whatever `share` they are, of a table that has twice as many or more. And a "
+        "warning where each sample looks up one row, in no order, the rows in use are the first ones, all of "
+        "them, at every look, and how many they are goes up and down so that rows that are used at some "
+        "looks and not at others would, if each came by itself, be nested like that with a chance of less "
+        "than one in a million: then numbers are made anew in each batch; a note (info) up to step 300 and "
+        "where the training learns much.",
     .why =
-        "What should have a row of its own shares one with others, so that the model cannot tell them "
-        "apart. The loss falls all the same, part of the way.",
+        "What should have a row of its own shares one with others, so that the model cannot tell them apart. "
+        "The loss falls all the same, part of the way.",
     .fix =
-        "Check how numbers are mapped to rows: a clamp, a modulo, an offset, a cast; make the table as "
-        "large as there are values. Make the numbers once, of all data, and not in the collate function.",
+        "Check how numbers are mapped to rows: a clamp, a modulo, an offset, a cast; make the table as large "
+        "as there are values. Make the numbers once, of all data, and not in the collate function.",
     .healthy =
         "A table that is far larger than what is hashed into it; rows that come up one by one, as rare words "
-        "do; positions, which are the first rows, all of them "
-        "at every step, in order; classes that are added as a training goes on; numbers that are made anew "
-        "for each episode, as in few-shot "
-        "learning, once they are learned by (info); a table that is frozen; a "
-        "gradient that is 0 throughout. Sparse gradients "
-        "are not "
-        "looked at.",
+        "do; positions, which are the first rows, all of them at every step, in order; classes that are "
+        "added as a training goes on; numbers that are made anew for each episode, as in few-shot learning, "
+        "once they are learned by (info); a table that is frozen; a gradient that is 0 throughout. Sparse "
+        "gradients are not looked at.",
     .cost =
-        "Extremes of each row of all gradients at the first three steps, a few more below 100 "
-        "and every 50th.",
+        "Extremes of each row of all gradients at the first three steps, a few more below 100 and every "
+        "50th.",
     .original = "",
     .source = "PyTorch documentation, torch.nn.Embedding: rows are chosen by index",
     .severity = model::Severity::kWarning,
@@ -112,8 +103,13 @@ class EmbeddingRowsUnused final : public Rule {
             table.is_unordered = unordered_.contains(table.module);
             table.is_one_each = one_each_.contains(table.module);
             look(table, sample.channels);
-            judge(step, table, sink);
+            last_ = step.step();
+            judge(table, sink);
         }
+    }
+    void on_end(FindingSink& sink) override {
+        for (auto& [id, table] : tables_)
+            if (table.firing) judge(table, sink, true);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -206,7 +202,7 @@ class EmbeddingRowsUnused final : public Rule {
                std::sqrt(squares / count) >= kIrregular * mean;
     }
 
-    void judge(const model::StepView& step, Table& table, FindingSink& sink) {
+    void judge(Table& table, FindingSink& sink, bool is_over = false) {
         if (table.looks < needed_) return;
         // Of a small table, one row alone tells something, where each sample looks up one.
         if (table.used.size() < rows_ && !(table.in_use == 1 && table.is_one_each)) {
@@ -222,7 +218,7 @@ class EmbeddingRowsUnused final : public Rule {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
             // Such numbers are learned by in time, or not.
-            fire_anew(step, table, loss_.has_learned_much() || loss_.count() < kEpisodes, sink);
+            fire_anew(table, loss_.has_learned_much() || loss_.count() < kEpisodes, sink);
             return;
         }
         const auto rows = static_cast<double>(table.used.size());
@@ -244,8 +240,11 @@ class EmbeddingRowsUnused final : public Rule {
         }
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         // A table that is larger than it need be does no harm.
-        const bool is_harmless = ((table.is_prefix && !is_cast) || is_scattered(table)) &&
-                                 (loss_.has_learned() || loss_.count() < kPatience);
+        // How far a training comes without the others shows when it is over.
+        const bool is_enough = is_over ? loss_.has_learned_much() : loss_.has_learned();
+        const bool is_early = loss_.count() < kPatience;
+        const bool is_harmless = (table.is_prefix && !is_cast && (is_enough || is_early)) ||
+                                 (is_scattered(table) && (loss_.has_learned() || is_early));
         // As one speaker of those that a model was made for.
         const bool is_one_of_few = table.used.size() < rows_ && loss_.has_learned();
         model::Finding finding;
@@ -256,12 +255,12 @@ class EmbeddingRowsUnused final : public Rule {
         finding.tensor = table.name;
         finding.layer = table.module;
         finding.message = base::format(
-            "{} of the {} rows of {} ever got a gradient ({}), at {} steps looked at up to step {}; none "
-            "was new in the later half of them.",
+            "{} of the {} rows of {} ever got a gradient ({}), at {} steps looked at up to step {}; none was "
+            "new in the later half of them.",
             table.in_use, table.used.size(), place_in_words(table.name),
             first == last ? base::format("row {}", first)
                           : base::format("between rows {} and {}", first, last),
-            table.looks, step.step());
+            table.looks, last_);
         finding.fix = base::format(
             "Check how numbers are mapped to the rows of {}: {} that makes them alike; if so few are right, "
             "make the table as small.",
@@ -276,8 +275,7 @@ class EmbeddingRowsUnused final : public Rule {
 
     // Numbers that are of one episode alone, as in few-shot learning, are made anew on purpose, and learned
     // by.
-    static void fire_anew(const model::StepView& step, const Table& table, bool may_be_meant,
-                          FindingSink& sink) {
+    void fire_anew(const Table& table, bool may_be_meant, FindingSink& sink) const {
         const auto [least, most] = std::minmax_element(table.prefixes.begin(), table.prefixes.end());
         model::Finding finding;
         finding.key = table.module + ", numbered anew";
@@ -289,7 +287,7 @@ class EmbeddingRowsUnused final : public Rule {
             "Each batch uses the first rows of {} and all of them, {} to {} of {}, at all of {} steps looked "
             "at up to step {}: the numbers are made anew in each batch, so that a row stands for another "
             "thing each time.",
-            place_in_words(table.name), *least, *most, table.used.size(), table.looks, step.step());
+            place_in_words(table.name), *least, *most, table.used.size(), table.looks, last_);
         finding.fix = base::format(
             "Number what {} stands for once, over all data, and keep the table of numbers; numpy.unique, "
             "pandas.factorize or a LabelEncoder in the collate function or in the loop number each batch by "
@@ -318,6 +316,7 @@ class EmbeddingRowsUnused final : public Rule {
     std::size_t rows_;
     std::uint64_t needed_;
     std::uint64_t judged_ = 0;
+    model::StepIndex last_ = 0;  // that was looked at
     std::map<model::TensorId, Table> tables_;
 };
 

@@ -18,21 +18,19 @@ const model::RuleInfo kEvalModeWhileTraining = {
         "follows a `backward()`, and the model holds modules that act differently then (dropout, batch "
         "norm), none of which is in training mode; or the model is in training mode, and all batch norms "
         "whose parameters get gradients are in evaluation mode and have never seen a batch. No threshold. "
-        "Info where all of them are batch "
-        "norms "
-        "that brought statistics along and were in evaluation mode from the start.",
+        "Info where all of them are batch norms that brought statistics along and were in evaluation mode "
+        "from the start.",
     .why =
         "Dropout does not regularise. Batch norm normalises by statistics that nobody updates: as "
         "initialised, or of an earlier epoch, while the weights move on.",
     .fix =
-        "Call model.train() at the beginning of every epoch: model.eval(), usually in a validation "
-        "function, holds until then. Models of from_pretrained() come in evaluation mode.",
+        "Call model.train() at the beginning of every epoch: model.eval(), usually in a validation function, "
+        "holds until then. Models of from_pretrained() come in evaluation mode.",
     .healthy =
         "Fine-tuning with frozen batch norm: the norms alone are in evaluation mode, not the whole model, "
-        "and "
-        "bring statistics along. A part, such as a backbone, in evaluation mode. Models without modules that "
-        "tell the modes "
-        "apart. Attacks that are computed in evaluation mode before a step in training mode.",
+        "and bring statistics along. A part, such as a backbone, in evaluation mode. Models without modules "
+        "that tell the modes apart. Attacks that are computed in evaluation mode before a step in training "
+        "mode.",
     .cost = "A look at the modules' flags at the first 10 steps and then every 25th.",
     .original = "",
     .source =

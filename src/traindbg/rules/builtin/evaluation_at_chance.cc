@@ -33,12 +33,10 @@ const model::RuleInfo kEvaluationAtChance = {
         "`passes` over its rows, the mean of the last ten training losses is below `learned` of the loss of "
         "guessing, and the last batches are told right far more often than by guessing; and of `evaluations` "
         "results from then on, 60 steps or more into the training (two at its end), all are above `chance` "
-        "of "
-        "the loss of guessing, the last two were not each better than the one before, and classes are told "
-        "right no more often than by "
-        "guessing (up to `told` of what can be gained). Guessing is told by the labels of the evaluation; "
-        "how "
-        "often classes are told right is the mean over the classes. It is over when an evaluation is better.",
+        "of the loss of guessing, the last two were not each better than the one before, and classes are "
+        "told right no more often than by guessing (up to `told` of what can be gained). Guessing is told by "
+        "the labels of the evaluation; how often classes are told right is the mean over the classes. It is "
+        "over when an evaluation is better.",
     .why =
         "In its first pass a training is told the loss of rows that are new to it, as an evaluation is, and "
         "in a few passes little is learned by heart. Where the first is good and the second is not, the two "
@@ -46,9 +44,8 @@ const model::RuleInfo kEvaluationAtChance = {
     .fix =
         "Compare a batch of each as the model is given it: which number stands for which class, word or "
         "category (a LabelEncoder or a vocabulary made for each part by itself numbers them differently), "
-        "the "
-        "order of channels and columns, scales and units. Make all of these once, of the training part, and "
-        "use them for both.",
+        "the order of channels and columns, scales and units. Make all of these once, of the training part, "
+        "and use them for both.",
     .healthy =
         "Overfitting, which takes more passes than that; batch norms whose running statistics, and averages "
         "of weights, that are not there yet; evaluations that have other classes, or more of them, as of "

@@ -29,55 +29,46 @@ const model::RuleInfo kExplodingGradient = {
         "Gradients grow far beyond what they were, or updates are as large as the weights they change.",
     .when =
         "Growth: the smallest of the last three captured gradient norms (over all parameters, as the "
-        "optimizer "
-        "uses them) is more than `growth` times the median of this training's earlier ones and larger than "
-        "the norm of all weights, or rises at least five-fold from one captured step to the next, three "
-        "times "
-        "running, to `growth` times. Size: with plain SGD, learning rate times gradient norm exceeds "
-        "`update` times the weights' norm at three of the last five captured steps. Both only while the loss "
-        "is above the level that it had before, and never for a training that learns. In time: a layer is "
-        "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
-        "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
-        "of that look the loss is not finite, or (warning) the first loss is more than `growth` times "
-        "that of guessing (the entropy of the labels; for a mean squared error, the labels' own mean square, "
-        "the largest that was seen; for other distances, the root of that; for a binary cross-entropy, "
-        "ln 2), and 20 steps and more have not brought it below that (of what is no classification, where "
-        "one of the two is above the square of `growth`), or "
-        "(warning) the gradient grows so more than a million-fold at all looks, three and more, the first "
-        "one "
-        "before any update, the first norm of all gradients, as the optimizer uses them, is above that of "
-        "all weights, and after 100 steps the training has not come far; or grows so more than 10,000-fold "
-        "at "
-        "all looks, and after 100 steps all of the last norms were above ten times that of all weights and "
-        "30 % of the first loss are left. In "
-        "depth: at the first step, before any update, what the last "
-        "layers with weights return is more than `growth` times as large as what the first of them returns, "
-        "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
-        "has a value above 1 / `growth` of the largest of them, the norm of all gradients is above that of "
-        "all weights, and within 10 steps the loss is not finite; or (warning), where no input is that "
-        "large, the first loss is more than `growth` times that of guessing, and "
-        "20 steps and more have not brought it below that (the same). "
-        "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
-        "called before the backward pass, where all gradients were None or zero, and not after it; a warning "
-        "where the norm of what the optimizer then used of these gradients was above five times the limit "
-        "at three looks, else a note (info).",
+        "optimizer uses them) is more than `growth` times the median of this training's earlier ones and "
+        "larger than the norm of all weights, or rises at least five-fold from one captured step to the "
+        "next, three times running, to `growth` times. Size: with plain SGD, learning rate times gradient "
+        "norm exceeds `update` times the weights' norm at three of the last five captured steps. Both only "
+        "while the loss is above the level that it had before, and never for a training that learns. In "
+        "time: a layer is used eight times or more, one use after the other, as in a recurrent network, the "
+        "gradient that comes back to its first uses is more than `growth` times that of its last ones, and "
+        "within 50 steps of that look the loss is not finite, or (warning) the first loss is more than "
+        "`growth` times that of guessing (the entropy of the labels; for a mean squared error, the labels' "
+        "own mean square, the largest that was seen; for other distances, the root of that; for a binary "
+        "cross-entropy, ln 2), and 20 steps and more have not brought it below that (of what is no "
+        "classification, where one of the two is above the square of `growth`), or (warning) the gradient "
+        "grows so more than a million-fold at all looks, three and more, the first one before any update, "
+        "the first norm of all gradients, as the optimizer uses them, is above that of all weights, and "
+        "after 100 steps the training has not come far; or grows so more than 10,000-fold at all looks, and "
+        "after 100 steps all of the last norms were above ten times that of all weights and 30 % of the "
+        "first loss are left. In depth: at the first step, before any update, what the last layers with "
+        "weights return is more than `growth` times as large as what the first of them returns, the typical "
+        "layer lies in between (twice the first, half of the largest) or no input of the model has a value "
+        "above 1 / `growth` of the largest of them, the norm of all gradients is above that of all weights, "
+        "and within 10 steps the loss is not finite; or (warning), where no input is that large, the first "
+        "loss is more than `growth` times that of guessing, and 20 steps and more have not brought it below "
+        "that (the same). Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ "
+        "(clip_grad_value_) was called before the backward pass, where all gradients were None or zero, and "
+        "not after it; a warning where the norm of what the optimizer then used of these gradients was above "
+        "five times the limit at three looks, else a note (info).",
     .why =
         "A step that changes the weights by more than they are forgets what was learned; from there the loss "
         "jumps about, units die, and the next stop is infinity.",
     .fix =
         "Lower the learning rate; clip gradients (`torch.nn.utils.clip_grad_norm_`); for recurrent nets clip "
         "anyway. Take the mean of a loss that is summed over the batch. Where values grow from layer to "
-        "layer "
-        "before the first update: normalise in each block, or initialise smaller.",
+        "layer before the first update: normalise in each block, or initialise smaller.",
     .healthy =
         "One spike from an odd batch; gradients that grow from almost nothing when a training leaves a "
         "plateau; large gradients of a loss that is summed, with a learning rate to match; Adam, whose "
-        "updates "
-        "do not depend on the gradients' size.",
+        "updates do not depend on the gradients' size.",
     .cost =
         "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps; labels "
-        "at "
-        "the first 10 and every 50th; outputs of all layers at the first.",
+        "at the first 10 and every 50th; outputs of all layers at the first.",
     .original = "ExplodingTensor",
     .source =
         "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
@@ -492,8 +483,8 @@ class ExplodingGradient final : public Rule {
                 std::abs(loss_.first() / std::max(loss_.labels_per_batch(), 1.0) - *guess) > 0.5 * *guess)
                 finding_->evidence.push_back({"loss at the start", loss_.first(), "of guessing", *guess});
             finding_->fix = base::format(
-                "{}; or clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
-                "before the optimizer step.",
+                "{}; or clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the "
+                "optimizer step.",
                 capitalised(lower_learning_rate(*step.meta,
                                                 ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1)));
             summed_.explain(*finding_);

@@ -17,48 +17,38 @@ const model::RuleInfo kFrozenParameters = {
         "Layers are frozen although their weights are random, or against what their module says; or an "
         "optimizer steps on for nothing: all that it trained was frozen.",
     .when =
-        "At each of `steps` looks in a row, a module that the training step calls with gradients enabled "
-        "has parameters none of which requires gradients, and a weight of it still has the very "
-        "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
-        "normal of one of their deviations; the table of an embedding, uniform or normal numbers of whatever "
-        "size, in which no direction stands out. Its values do not change. Likewise modules that train "
-        "their biases alone, where most of those with matrices do. While an optimizer holds them all, "
-        "a note (info) until the training is over: they may be set free later. Taken back where they are. "
-        "Or, at each of `steps` looks in a row, a module has an attribute `requires_grad` of True and none "
-        "of its "
-        "parameters requires gradients, where none did since it has it and no code of its class is about "
-        "that "
-        "word. "
-        "Or, at each of `turns` looks in a "
-        "row, "
-        "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
-        "none of its parameters requires a gradient or has one. No threshold.",
+        "At each of `steps` looks in a row, a module that the training step calls with gradients enabled has "
+        "parameters none of which requires gradients, and a weight of it still has the very distribution "
+        "that an initialiser gives: uniform up to the bound of one of the usual schemes, or normal of one of "
+        "their deviations; the table of an embedding, uniform or normal numbers of whatever size, in which "
+        "no direction stands out. Its values do not change. Likewise modules that train their biases alone, "
+        "where most of those with matrices do. While an optimizer holds them all, a note (info) until the "
+        "training is over: they may be set free later. Taken back where they are. Or, at each of `steps` "
+        "looks in a row, a module has an attribute `requires_grad` of True and none of its parameters "
+        "requires gradients, where none did since it has it and no code of its class is about that word. Or, "
+        "at each of `turns` looks in a row, one of several optimizers, which has trained before, steps after "
+        "a backward pass of its own, and none of its parameters requires a gradient or has one. No "
+        "threshold.",
     .why =
         "Freezing is for weights that know something. Random ones let the other layers learn only what "
         "random features allow. `module.requires_grad = True` sets free nothing, and `= False` freezes "
-        "nothing: "
-        "PyTorch does not read that attribute of a module. An optimizer whose parameters were all frozen "
-        "changes nothing. In a GAN "
-        "whose discriminator is frozen for the turn of the generator and not unfrozen for its own, the "
-        "generator "
-        "plays on against an opponent that does not learn.",
+        "nothing: PyTorch does not read that attribute of a module. An optimizer whose parameters were all "
+        "frozen changes nothing. In a GAN whose discriminator is frozen for the turn of the generator and "
+        "not unfrozen for its own, the generator plays on against an opponent that does not learn.",
     .fix =
-        "Load the checkpoint before training (check what load_state_dict reports as missing), or "
-        "unfreeze: requires_grad_(True), with the underscore, and make the optimizer after that. Where "
-        "several models take turns: "
-        "requires_grad_(True) before each turn of the one that was frozen. nn.Embedding.from_pretrained "
-        "freezes "
-        "unless it is given freeze=False.",
+        "Load the checkpoint before training (check what load_state_dict reports as missing), or unfreeze: "
+        "requires_grad_(True), with the underscore, and make the optimizer after that. Where several models "
+        "take turns: requires_grad_(True) before each turn of the one that was frozen. "
+        "nn.Embedding.from_pretrained freezes unless it is given freeze=False.",
     .healthy =
         "Layers that are set free later, stage by stage. Weights that were loaded or trained: "
-        "load_state_dict copied them, or their distribution is another "
-        "one. Modules that run under "
+        "load_state_dict copied them, or their distribution is another one. Modules that run under "
         "torch.no_grad(): targets of distillation, momentum encoders. Averages of other weights: they "
         "change. Small tensors, biases and norms, of which that cannot be told. An optimizer that shares its "
         "backward passes with another one, and whose part is frozen meanwhile; one that trains again later.",
     .cost =
-        "The distribution of frozen weights once, and the order in which modules are called at no more "
-        "than six steps; nothing where no module is frozen. Of several optimizers, whether their parameters "
+        "The distribution of frozen weights once, and the order in which modules are called at no more than "
+        "six steps; nothing where no module is frozen. Of several optimizers, whether their parameters "
         "require gradients.",
     .original = "",
     .source =
@@ -144,8 +134,7 @@ class FrozenParameters final : public Rule {
         finding.places = static_cast<std::uint64_t>(said->value);
         finding.message = base::format(
             "{0}.requires_grad was set to True, which is an attribute of the module that PyTorch does not "
-            "read: "
-            "none of its {1:.0f} parameters requires gradients, they stay as they are.",
+            "read: none of its {1:.0f} parameters requires gradients, they stay as they are.",
             said->place, parameters->value);
         finding.fix =
             base::format("Call the method: {}.requires_grad_(True), with the underscore.", said->place);

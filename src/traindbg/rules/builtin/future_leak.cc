@@ -13,25 +13,21 @@ const model::RuleInfo kFutureLeak = {
     .summary = "Each target is the input's next value, and a layer shows positions what comes later.",
     .when =
         "In `looks` steps in a row the targets of the loss are an input of the model one position on (99 % "
-        "of "
-        "them, bit for bit), and a layer over a sequence of that length lets positions see later ones: an "
+        "of them, bit for bit), and a layer over a sequence of that length lets positions see later ones: an "
         "attention whose mask shows the next position, or half of all later ones; a bidirectional recurrent "
         "layer; a convolution, a mean or a maximum over one dimension that is padded on both sides; a matrix "
-        "that mixes positions "
-        "(a spatial gate, a mixer) with anything above its diagonal. Where another input is as "
-        "long, "
-        "as in a model that translates, all such layers must. Or, with --probe, in `looks` probes in a row: "
-        "a copy of the model in evaluation mode, given this input with other values from the middle on, "
-        "returned something else for positions before it.",
+        "that mixes positions (a spatial gate, a mixer) with anything above its diagonal. Where another "
+        "input is as long, as in a model that translates, all such layers must. Or, with --probe, in `looks` "
+        "probes in a row: a copy of the model in evaluation mode, given this input with other values from "
+        "the middle on, returned something else for positions before it.",
     .why =
         "The model copies the answer. The loss falls far below what the data allows, in validation, too, and "
         "what it has learned is worth nothing where the next value is not known yet.",
     .fix =
         "A causal mask: is_causal=True of scaled_dot_product_attention, or "
         "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask; a recurrent layer "
-        "of "
-        "one direction; convolutions that are padded on the left only; the lower triangle of a matrix that "
-        "mixes positions (weight.tril()).",
+        "of one direction; convolutions that are padded on the left only; the lower triangle of a matrix "
+        "that mixes positions (weight.tril()).",
     .healthy =
         "Targets that are not the next value (masked words, labels, the input itself); an encoder of another "
         "sequence, whose positions may all see each other; convolutions that are padded on one side.",
@@ -62,14 +58,14 @@ class FutureLeak final : public Rule {
         model::Finding finding = loop_finding("sequence", model::Severity::kError, seen_, *later);
         finding.places = static_cast<std::uint64_t>(later->value);
         finding.message = base::format(
-            "The targets are the model's input one position on, and a layer shows positions what comes later"
-            "{}: the model sees what it is to predict.",
+            "The targets are the model's input one position on, and a layer shows positions what comes "
+            "later{}: the model sees what it is to predict.",
             and_more(*later));
         finding.fix = base::format(
             "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
             "nn.Transformer.generate_square_subsequent_mask) for attention, bidirectional=False for a "
-            "recurrent "
-            "layer, padding on the left only for a convolution, weight.tril() for a matrix over positions.",
+            "recurrent layer, padding on the left only for a convolution, weight.tril() for a matrix over "
+            "positions.",
             later->place.empty() ? std::string_view("the model") : later->place);
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));
@@ -91,8 +87,7 @@ class FutureLeak final : public Rule {
             100 * changed.value, where);
         finding.fix = base::format(
             "Let positions of {} see only earlier ones: a causal mask before the softmax, sums and means "
-            "over "
-            "what came before (cumsum), padding on the left only for a convolution.",
+            "over what came before (cumsum), padding on the left only for a convolution.",
             where);
         finding.evidence.push_back({"share of earlier outputs that changed", changed.value, "expected", 0});
         sink.fire(std::move(finding));

@@ -24,17 +24,15 @@ const model::RuleInfo kGradientClippedToNothing = {
         "Clipping leaves less than a hundredth of the gradient at every step, and the weights stand still.",
     .when =
         "At all steps that were looked at (three or more) the norm of all gradients as the optimizer uses "
-        "them is less than `share` of what backward left, unscaled; no update of a weight matrix "
-        "(‖Δw‖ / ‖w‖) was ever above `update` (with momentum ten times that, in a training that has not "
-        "learned); and after `patience` steps, or when the run is over, the "
-        "training has not learned. Or, where clipping itself is not seen (a hook of a parameter): in all "
-        "matrices "
-        "the smallest and the largest value of the gradient are minus and plus one number, the same at all "
-        "looks, and most values are that far from 0. A note (info) if it has learned. Or the limit shrinks: "
-        "at two looks or more, over the second half of the training and more, the norm is less than `share` "
-        "of what backward left and of what clipping left before, and no update of a matrix is above "
-        "`stopped` times the largest of this "
-        "training, at a learning rate of a tenth of its peak or more.",
+        "them is less than `share` of what backward left, unscaled; no update of a weight matrix (‖Δw‖ / "
+        "‖w‖) was ever above `update` (with momentum ten times that, in a training that has not learned); "
+        "and after `patience` steps, or when the run is over, the training has not learned. Or, where "
+        "clipping itself is not seen (a hook of a parameter): in all matrices the smallest and the largest "
+        "value of the gradient are minus and plus one number, the same at all looks, and most values are "
+        "that far from 0. A note (info) if it has learned. Or the limit shrinks: at two looks or more, over "
+        "the second half of the training and more, the norm is less than `share` of what backward left and "
+        "of what clipping left before, and no update of a matrix is above `stopped` times the largest of "
+        "this training, at a learning rate of a tenth of its peak or more.",
     .why =
         "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
         "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",
@@ -49,8 +47,7 @@ const model::RuleInfo kGradientClippedToNothing = {
         "then every 100th.",
     .original = "",
     .source =
-        "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML "
-        "2013",
+        "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.01, 1e-9, 1, "norm after clipping over the norm before"},
                    {"update", "ratio", 1e-3, 1e-12, 1, "largest update of any matrix beside the matrix"},
@@ -208,8 +205,8 @@ class GradientClippedToNothing final : public Rule {
     void fire_by_value(model::Finding finding, FindingSink& sink) const {
         finding.message = base::format(
             "Most values of all gradients are exactly {} or minus that, at all {} steps looked at: they are "
-            "cut "
-            "there, and no update is above {} times the weights' own size; the loss is {}, {} at the start.",
+            "cut there, and no update is above {} times the weights' own size; the loss is {}, {} at the "
+            "start.",
             human_number(limit_), looks_, human_number(updates_.highest()), human_number(loss_.level()),
             human_number(loss_.start()));
         finding.fix =

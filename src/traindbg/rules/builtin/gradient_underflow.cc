@@ -28,16 +28,13 @@ const model::RuleInfo kGradientUnderflow = {
     .summary = "Gradients are so small that float16 makes zeros of them, and no GradScaler scales the loss.",
     .when =
         "The weights are float16, or modules return float16 (autocast); no GradScaler multiplied the loss, "
-        "or "
-        "by 1, and what backward() is called on is no multiple of the loss function's value. Of the weight "
-        "matrices' gradients (no embeddings) at least `layers` have more than `zeros` of their entries at "
-        "exactly 0, and the others are on average less than 16 times 2^-24, the least that float16 has; or "
-        "one has so more than half of "
-        "them, and the others less than four times that; or "
-        "all matrices have some zeros, and else gradients below 64 times that; or all of them are 0 where "
-        "those of other layers "
-        "are in float16's subnormal range. So at `patience` "
-        "captured steps in a row, while the loss is above a tenth of its start.",
+        "or by 1, and what backward() is called on is no multiple of the loss function's value. Of the "
+        "weight matrices' gradients (no embeddings) at least `layers` have more than `zeros` of their "
+        "entries at exactly 0, and the others are on average less than 16 times 2^-24, the least that "
+        "float16 has; or one has so more than half of them, and the others less than four times that; or all "
+        "matrices have some zeros, and else gradients below 64 times that; or all of them are 0 where those "
+        "of other layers are in float16's subnormal range. So at `patience` captured steps in a row, while "
+        "the loss is above a tenth of its start.",
     .why =
         "float16 ends at 6e-8. A gradient below that is 0: the weight does not move, however often it is "
         "asked to. The early layers lose theirs first.",
@@ -45,8 +42,8 @@ const model::RuleInfo kGradientUnderflow = {
         "Scale the loss: scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
         "scaler.step(optimizer); scaler.update(). Or use bfloat16, which has the range of float32.",
     .healthy =
-        "Zeros of ReLU units that are off, and of inputs that are 0: the other entries are of ordinary "
-        "size. bfloat16. Trainings with a GradScaler. A training that has converged.",
+        "Zeros of ReLU units that are off, and of inputs that are 0: the other entries are of ordinary size. "
+        "bfloat16. Trainings with a GradScaler. A training that has converged.",
     .cost = "One pass over all gradients at the first 20 steps and then every 10th.",
     .original = "",
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
@@ -195,15 +192,13 @@ class GradientUnderflow final : public Rule {
         if (look.lost == 0)
             finding.message = base::format(
                 "The gradients of all {} weight matrices are a few times the least number of float16: "
-                "entries of "
-                "that of {} are {} on average, where nothing is below 6e-8, and the loss is not scaled. What "
-                "flows from layer to layer is smaller still, and is lost.",
+                "entries of that of {} are {} on average, where nothing is below 6e-8, and the loss is not "
+                "scaled. What flows from layer to layer is smaller still, and is lost.",
                 look.all, place_in_words(look.place->name), human_number(look.size));
         else
             finding.message = base::format(
                 "{:.0f} % of the gradient of {} are exactly 0{}: float16 has nothing below 6e-8, and the "
-                "loss is "
-                "not scaled. So it is in {} of {} weight matrices.",
+                "loss is not scaled. So it is in {} of {} weight matrices.",
                 100 * look.worst, place_in_words(look.place->name),
                 look.size > 0 ? base::format(", the other entries {} on average", human_number(look.size))
                               : std::string(),

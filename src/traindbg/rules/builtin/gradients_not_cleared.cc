@@ -24,25 +24,20 @@ const model::RuleInfo kGradientsNotCleared = {
         "At the first `backward()` of each of `steps` training steps in a row, from the second step of the "
         "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
         "threshold: a training that clears its gradients has none there. Of several optimizers each is "
-        "followed from one of "
-        "its steps to the next: at no backward pass between them was the gradient gone or zero. Or, of two "
-        "optimizers, a loss of one goes "
-        "through parameters of the other on its way, leaves gradients there, and the other steps by these "
-        "and those of "
-        "a pass of its own, while the two pull different ways (at four looks in five): the critic by what "
-        "the actor's loss left, say.",
+        "followed from one of its steps to the next: at no backward pass between them was the gradient gone "
+        "or zero. Or, of two optimizers, a loss of one goes through parameters of the other on its way, "
+        "leaves gradients there, and the other steps by these and those of a pass of its own, while the two "
+        "pull different ways (at four looks in five): the critic by what the actor's loss left, say.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
         "effective learning rate grows with every step, old gradients pull in directions that are long "
-        "wrong, "
-        "and the loss oscillates or rises.",
+        "wrong, and the loss oscillates or rises.",
     .fix = "Call `optimizer.zero_grad()` once per optimizer step, before `loss.backward()`.",
     .healthy =
         "Accumulating over several backward passes of one optimizer step: only the first pass of a step is "
-        "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers "
-        "that take turns, as in a GAN, where the loss of one leaves gradients in the parameters of the "
-        "other, "
-        "which clears them before its own pass.",
+        "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers that take turns, "
+        "as in a GAN, where the loss of one leaves gradients in the parameters of the other, which clears "
+        "them before its own pass.",
     .cost = "One pass over the smallest parameter's gradient, at the first steps and then at few.",
     .original = "",
     .source =
@@ -159,18 +154,15 @@ class GradientsNotCleared final : public Rule {
             finding.message =
                 is_foreign ? base::format(
                                  "Each step of the optimizer that holds {} uses gradients of another "
-                                 "optimizer's loss, too: that "
-                                 "loss goes through these parameters, left its gradients there, and they "
-                                 "were still there when "
-                                 "backward() was called for this optimizer, {} times in a row since step {}.",
+                                 "optimizer's loss, too: that loss goes through these parameters, left its "
+                                 "gradients there, and they were still there when backward() was called for "
+                                 "this optimizer, {} times in a row since step {}.",
                                  info.module, kept.in_a_row, kept.first)
                            : base::format(
                                  "The optimizer that holds {} never has its gradients cleared: they were "
-                                 "still there at every "
-                                 "backward pass between its steps, {} times in a row since step {}. Each of "
-                                 "its steps uses "
-                                 "the "
-                                 "sum of all gradients so far, those of other optimizers' losses among them.",
+                                 "still there at every backward pass between its steps, {} times in a row "
+                                 "since step {}. Each of its steps uses the sum of all gradients so far, "
+                                 "those of other optimizers' losses among them.",
                                  info.module, kept.in_a_row, kept.first);
             finding.fix =
                 "Call zero_grad() of this very optimizer, after the other losses' backward() and before its "
@@ -193,8 +185,7 @@ class GradientsNotCleared final : public Rule {
         const double largest = std::max(std::abs(sample.statistics.min), std::abs(sample.statistics.max));
         finding.message = base::format(
             "backward() found the gradients of earlier steps still there at all of the {} steps looked at "
-            "since "
-            "step {} (largest value {} at step {}): each step adds to them.",
+            "since step {} (largest value {} at step {}): each step adds to them.",
             in_a_row_, first_, base::human_number(largest), step.step());
         const bool same = step.step() == used_step_ + 1 && used_norm_ > 0 &&
                           std::abs(sample.statistics.l2 - used_norm_) <= 1e-5 * used_norm_;

@@ -30,22 +30,18 @@ const model::RuleInfo kIndistinguishableClasses = {
         "data that the model is trained on.",
     .when =
         "A classification of three classes or more, when it is over. In the later half of the training's "
-        "counted batches "
-        "(`looks` at least, `labels` labels of the pair) what the model says of two classes explains itself: "
-        "batch by batch, labels of one that were missed were given the other, up to `open` of the errors, "
-        "and with any other class at least 0.2 more are left. Of what guessing between the two gets wrong no "
-        "more "
-        "than "
-        "`gain` is told right, in either half of these batches no more than 0.05 more, and no more than "
-        "twice that in the evaluations of the same time; 0.1 more of the training's where these evaluations, "
-        "of "
-        "200 labels and more, tell no more than 0.05 right, because that is known by heart.",
+        "counted batches (`looks` at least, `labels` labels of the pair) what the model says of two classes "
+        "explains itself: batch by batch, labels of one that were missed were given the other, up to `open` "
+        "of the errors, and with any other class at least 0.2 more are left. Of what guessing between the "
+        "two gets wrong no more than `gain` is told right, in either half of these batches no more than 0.05 "
+        "more, and no more than twice that in the evaluations of the same time; 0.1 more of the training's "
+        "where these evaluations, of 200 labels and more, tell no more than 0.05 right, because that is "
+        "known by heart.",
     .why =
         "What tells the two is not in the inputs as the model is given them. An augmentation that turns one "
-        "class into the other does that: arrows, letters and organs that are mirrored, a 6 that is turned "
-        "by half, a song that is transposed. So do a colour or a column that was dropped on the way, and "
-        "labels that "
-        "were dealt out by chance between two names of one class.",
+        "class into the other does that: arrows, letters and organs that are mirrored, a 6 that is turned by "
+        "half, a song that is transposed. So do a colour or a column that was dropped on the way, and labels "
+        "that were dealt out by chance between two names of one class.",
     .fix =
         "Look at a dozen inputs of each of the two as the model is given them: a person must be able to tell "
         "them apart. Take out the flip, rotation or scaling that turns one into the other, or change the "
@@ -272,8 +268,7 @@ class IndistinguishableClasses final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "Since step {} the classes {} are told from all others and not from each other: of {:.0f} of "
-            "their "
-            "labels in the training's batches {:.0f} % are told right.{}",
+            "their labels in the training's batches {:.0f} % are told right.{}",
             since, pairs, labels, 100 * hits / labels,
             are_labels  ? " The rows come again as they are, so no augmentation makes one of the other."
             : augmented ? base::format(" There are more different rows ({:.0f}) than the training has "

@@ -27,40 +27,32 @@ const model::RuleInfo kInputNotNormalized = {
         "The model's inputs are far from unit size, or their features differ in size by far, and it learns "
         "badly.",
     .when =
-        "An input of floating point of the model has a root mean square above `size` or below one over "
-        "fifty (then of the values that are not zero, where most are), "
-        "or, in the first batches, a feature (an index of dimension 1; of the last one where there are "
-        "three) "
-        "whose range is more than `ratio` times that of the median one and above 10, or, where the median "
-        "one's is "
-        "below 0.02, however large, or whose values lie ten "
-        "standard deviations and more away from 0, all on one side; the first module with "
-        "weights is no normalisation and no embedding (of inputs of integers beside it), and is not given "
-        "values of usual size that the model "
-        "makes of its one input itself; and after `steps` steps, or at the end of a run of at "
-        "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
-        "known), or the inputs are as large and at least 60 % of the values of the first tanh or sigmoid "
-        "between "
-        "layers with weights have been at its flat ends at each of five looks and more since the first step. "
-        "At once, where the loss is not finite.",
+        "An input of floating point of the model has a root mean square above `size` or below one over fifty "
+        "(then of the values that are not zero, where most are), or, in the first batches, a feature (an "
+        "index of dimension 1; of the last one where there are three) whose range is more than `ratio` times "
+        "that of the median one and above 10, or, where the median one's is below 0.02, however large, or "
+        "whose values lie ten standard deviations and more away from 0, all on one side; the first module "
+        "with weights is no normalisation and no embedding (of inputs of integers beside it), and is not "
+        "given values of usual size that the model makes of its one input itself; and after `steps` steps, "
+        "or at the end of a run of at least 50, the loss is not below 60 % of what guessing gives (of its "
+        "start, where that is not known), or the inputs are as large and at least 60 % of the values of the "
+        "first tanh or sigmoid between layers with weights have been at its flat ends at each of five looks "
+        "and more since the first step. At once, where the loss is not finite.",
     .why =
         "The gradient of the first layer's weights is as large as the inputs: one learning rate is too large "
-        "for "
-        "the large features and too small for the others. ReLUs die and sigmoids saturate at the first step.",
+        "for the large features and too small for the others. ReLUs die and sigmoids saturate at the first "
+        "step.",
     .fix =
         "Standardise each feature by mean and standard deviation of the training part (images: divide by "
-        "255, "
-        "then transforms.Normalize); or put BatchNorm in front.",
+        "255, then transforms.Normalize); or put BatchNorm in front.",
     .healthy =
         "Inputs of any size with which the training learns well, and which keep no tanh or sigmoid at its "
-        "flat "
-        "ends; inputs that meet BatchNorm or LayerNorm "
-        "first; sparse matrices, as that of a graph, and one-hot vectors; "
-        "token and category numbers; trainings with several optimizers.",
+        "flat ends; inputs that meet BatchNorm or LayerNorm first; sparse matrices, as that of a graph, and "
+        "one-hot vectors; token and category numbers; trainings with several optimizers.",
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, with the extremes of "
-        "each "
-        "feature at the first 2; over activations at the first 5 and every 50th; the loss at every step.",
+        "each feature at the first 2; over activations at the first 5 and every 50th; the loss at every "
+        "step.",
     .original = "CheckInputImages",
     .source = "LeCun, Bottou, Orr, Müller, \"Efficient BackProp\", 1998",
     .severity = model::Severity::kWarning,
@@ -281,8 +273,7 @@ class InputNotNormalized final : public Rule {
         finding.tensor = tensor_;
         if (how_ == "uneven") {
             finding.message = base::format(
-                "The features of {} differ in size: that of index {} ranges over {}, the "
-                "median one over {}",
+                "The features of {} differ in size: that of index {} ranges over {}, the median one over {}",
                 tensor_, feature_, human_number(widest_), human_number(usual_));
             finding.evidence.push_back({"widest range of a feature", widest_, "of the median one", usual_});
         } else if (how_ == "offset") {
@@ -293,8 +284,7 @@ class InputNotNormalized final : public Rule {
             finding.evidence.push_back({"standard deviation of the input", spread_, "usual", 1});
         } else {
             finding.message = base::format(
-                "The values of {} reach from {} to {}, with a root mean square of {} "
-                "where about 1 is usual",
+                "The values of {} reach from {} to {}, with a root mean square of {} where about 1 is usual",
                 tensor_, human_number(low_), human_number(high_), human_number(rms_));
         }
         finding.evidence.push_back({"root mean square of the input", rms_, "usual", 1});

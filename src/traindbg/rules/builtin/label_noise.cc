@@ -22,24 +22,22 @@ const model::RuleInfo kLabelNoise = {
     .title = "Wrong labels in the training data",
     .summary =
         "The model contradicts far more labels of the data that it is trained on than of the data that it "
-        "has "
-        "never seen.",
+        "has never seen.",
     .when =
         "A classification whose training labels are contradicted, in the last captured steps (three to six, "
         "and as many as have `evaluations` before them, up to 24; 150 labels), in a share of at least "
-        "`missed` (and nearly so without the worst of these steps, and a "
-        "quarter of it at the best one), while those of the evaluation before each of these steps, "
-        "`evaluations` different ones in all, were in no more than `ratio` of that share, and significantly "
-        "(four standard errors, five where it is more than half); the model was no better trained then. "
-        "Judged only where nothing else makes the training harder: the model has no dropout (where it drops "
-        "up to 30 % of values, a quarter of the labels must be contradicted, and in the evaluation no more "
-        "than 0.4 of that share, by five standard errors), the training's rows come again bit for bit, so "
-        "that they are not augmented, and both parts have about the same labels: the mean of the "
-        "evaluation's lies among those of the training's batches. Where it does not, what the evaluation "
-        "contradicts of each class counts with the training's share of that class. Or, of 40 or more rows "
-        "that came again, the share that had another class than before is at least 60 % of what it would be "
-        "if classes were dealt out anew each time, and the loss is still above 85 % of that of guessing "
-        "(label_misalignment).",
+        "`missed` (and nearly so without the worst of these steps, and a quarter of it at the best one), "
+        "while those of the evaluation before each of these steps, `evaluations` different ones in all, were "
+        "in no more than `ratio` of that share, and significantly (four standard errors, five where it is "
+        "more than half); the model was no better trained then. Judged only where nothing else makes the "
+        "training harder: the model has no dropout (where it drops up to 30 % of values, a quarter of the "
+        "labels must be contradicted, and in the evaluation no more than 0.4 of that share, by five standard "
+        "errors), the training's rows come again bit for bit, so that they are not augmented, and both parts "
+        "have about the same labels: the mean of the evaluation's lies among those of the training's "
+        "batches. Where it does not, what the evaluation contradicts of each class counts with the "
+        "training's share of that class. Or, of 40 or more rows that came again, the share that had another "
+        "class than before is at least 60 % of what it would be if classes were dealt out anew each time, "
+        "and the loss is still above 85 % of that of guessing (label_misalignment).",
     .why =
         "A model does better on what it was trained on. Where it does far worse, with the same weights and "
         "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
@@ -50,10 +48,8 @@ const model::RuleInfo kLabelNoise = {
         "smoothing.",
     .healthy =
         "Strong dropout and augmentation, which make the training harder, and margins for the true class; "
-        "training data that is sampled to "
-        "balance "
-        "classes; a hard problem, whose evaluation is as bad; wrong labels in both parts alike, which this "
-        "cannot tell from one.",
+        "training data that is sampled to balance classes; a hard problem, whose evaluation is as bad; wrong "
+        "labels in both parts alike, which this cannot tell from one.",
     .cost =
         "At the first 10 steps and then at every 25th, at the first 50 evaluated batches and then at every "
         "10th: the largest score of each row compared with its label.",
@@ -239,8 +235,7 @@ class LabelNoise final : public Rule {
             again->value, step.step(), 100 * share, 100 * by_chance->value);
         finding.fix =
             "Whatever sorts, shuffles or samples the inputs has to do the same to the labels: one "
-            "permutation "
-            "for both, one Dataset that returns both.";
+            "permutation for both, one Dataset that returns both.";
         finding.evidence.push_back({"rows whose label changed", share, "by chance", by_chance->value});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
@@ -320,8 +315,7 @@ class LabelNoise final : public Rule {
             100 * (ours.share() - expected));
         finding.fix =
             "Look at the training rows with the largest loss: correct or drop wrong labels, and find where "
-            "they "
-            "come from. Until then keep the checkpoint of the best evaluation.";
+            "they come from. Until then keep the checkpoint of the best evaluation.";
         finding.evidence.push_back(
             {"training labels contradicted", ours.share(), "evaluation labels contradicted", expected});
         finding.evidence.push_back(

@@ -20,23 +20,16 @@ const model::RuleInfo kLabelsOutOfRange = {
     .summary = "The labels are not of the kind that the loss function is made for.",
     .when =
         "At `looks` captured steps. binary_cross_entropy and its form with logits: a label below 0 or above "
-        "1 "
-        "(error; between -0.3 and 1.3, as some GANs have them, a note, and so where reduction is \"none\" "
-        "and "
-        "the loss is neither the mean nor the sum of what there is, as with weights of 0 for what is "
-        "missing). "
-        "soft_margin_loss, "
-        "hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss: labels of 0 and 1 instead of -1 "
-        "and "
-        "1. poisson_nll_loss: negative counts (error). cross_entropy with targets of floating point: "
-        "negative "
-        "ones, or rows that sum to more than 1.05 on average, as those of several labels per sample do "
-        "(wrong_loss).",
+        "1 (error; between -0.3 and 1.3, as some GANs have them, a note, and so where reduction is \"none\" "
+        "and the loss is neither the mean nor the sum of what there is, as with weights of 0 for what is "
+        "missing). soft_margin_loss, hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss: "
+        "labels of 0 and 1 instead of -1 and 1. poisson_nll_loss: negative counts (error). cross_entropy "
+        "with targets of floating point: negative ones, or rows that sum to more than 1.05 on average, as "
+        "those of several labels per sample do (wrong_loss).",
     .why =
         "The loss is computed all the same. With labels beyond 1 a cross-entropy has no lower bound; with 0 "
-        "for "
-        "-1 a margin loss ignores these samples; with rows that sum to more than one a softmax is asked for "
-        "what it cannot give.",
+        "for -1 a margin loss ignores these samples; with rows that sum to more than one a softmax is asked "
+        "for what it cannot give.",
     .fix =
         "Map the labels: {0, 1} for binary_cross_entropy, {-1, 1} for margin losses. For several labels per "
         "sample use binary_cross_entropy_with_logits, for class indexes cross_entropy.",
@@ -120,16 +113,14 @@ class LabelsOutOfRange final : public Rule {
             if (is_near || is_of_some_) finding.severity = model::Severity::kInfo;
             finding.message = base::format(
                 "Labels of {} reach {}; they are probabilities, from 0 to 1. Beyond that the loss has no "
-                "lower "
-                "bound.",
+                "lower bound.",
                 function, from_to);
             finding.fix = is_of_some_ ? "Nothing, if the weights of these labels are 0, as of missing ones."
                           : is_near   ? "Nothing, if it is meant; else clamp the labels to [0, 1]."
                           : labels.min < 0 ? "Map the labels to {0, 1}, e.g. (y + 1) / 2 for -1 and 1, or "
                                              "use mse_loss for real numbers."
                                            : "Map the labels to {0, 1}; for class indexes use cross_entropy "
-                                             "with one output per class, for "
-                                             "real numbers mse_loss.";
+                                             "with one output per class, for real numbers mse_loss.";
         } else if (wants_signs(function)) {
             if (labels.min < 0 || labels.zero == 0) return;
             finding.severity = model::Severity::kWarning;
@@ -160,8 +151,7 @@ class LabelsOutOfRange final : public Rule {
                           sum);
             finding.fix =
                 "For several labels per sample use binary_cross_entropy_with_logits; for one give "
-                "cross_entropy the "
-                "class index.";
+                "cross_entropy the class index.";
             finding.evidence.push_back({"sum of a sample's targets", sum, "limit", 1});
         }
         finding.evidence.push_back({"smallest label", labels.min, "", 0});

@@ -26,42 +26,33 @@ const model::RuleInfo kLearningRateTooHigh = {
     .summary = "Each step changes the weights by a large part of what they are, and the loss does not fall.",
     .when =
         "The typical update (‖Δw‖ / ‖w‖, the median over the weight matrices) is above `update` at most of "
-        "the last steps that were looked at, three or more, the first one apart; and the loss is above "
-        "where it started (error, from 12 steps on), or after `patience` steps (four times as many where the "
-        "last "
+        "the last steps that were looked at, three or more, the first one apart; and the loss is above where "
+        "it started (error, from 12 steps on), or after `patience` steps (four times as many where the last "
         "update is below `update` and the loss never jumped) it is not below its start (warning). Or, after "
-        "twice `patience` steps, "
-        "the loss jumped to more than `jump` times its start or "
-        "guessing (the median of ten in a row, by four times the noise, or one loss ten times that high or "
-        "15 times the noise away) and "
-        "stands still over the second "
-        "half of the run (Mann-Kendall z > -2) without having "
-        "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
-        "third of it where nothing was learned; if a tenth of the last losses are above their median by "
-        "`jump`, "
-        "also when last looked at before the highest (warning). Or a "
-        "typical update of steps 1 to 10 was above "
-        "half of "
-        "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
-        "`patience` steps it is above 30 % of its start (warning). Or the typical updates of the first three "
-        "steps add up to more than half of the weights, the median loss of the three steps after the first "
-        "is "
-        "above the first loss and guessing, the highest is among the first 12 and 10 % above these (where "
-        "the "
-        "labels do not tell what guessing gives, `jump` times the first and four times the noise above it), "
-        "and after three times `patience` steps the loss is above 60 % of guessing, or of its start "
-        "(warning). Or a schedule made the rate ten times and more of what it multiplies, a typical update "
-        "was above a third of `update`, and the loss, once a fifth below its start, has lost more than 60 % "
-        "of that again for `patience` steps, or, once a tenth below it, for twice as many (warning).",
+        "twice `patience` steps, the loss jumped to more than `jump` times its start or guessing (the median "
+        "of ten in a row, by four times the noise, or one loss ten times that high or 15 times the noise "
+        "away) and stands still over the second half of the run (Mann-Kendall z > -2) without having come "
+        "far, and a typical update was above `update` and still is above a fifth of it, or was above a third "
+        "of it where nothing was learned; if a tenth of the last losses are above their median by `jump`, "
+        "also when last looked at before the highest (warning). Or a typical update of steps 1 to 10 was "
+        "above half of the weights, the loss was highest in those steps, 10 % above its start, and after "
+        "three times `patience` steps it is above 30 % of its start (warning). Or the typical updates of the "
+        "first three steps add up to more than half of the weights, the median loss of the three steps after "
+        "the first is above the first loss and guessing, the highest is among the first 12 and 10 % above "
+        "these (where the labels do not tell what guessing gives, `jump` times the first and four times the "
+        "noise above it), and after three times `patience` steps the loss is above 60 % of guessing, or of "
+        "its start (warning). Or a schedule made the rate ten times and more of what it multiplies, a "
+        "typical update was above a third of `update`, and the loss, once a fifth below its start, has lost "
+        "more than 60 % of that again for `patience` steps, or, once a tenth below it, for twice as many "
+        "(warning).",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
     .fix = "Lower the learning rate to where updates are about a thousandth of the weights; warm it up.",
     .healthy =
-        "L-BFGS, which looks for the size of its steps by itself. "
-        "Large updates while a training learns, as Adam's first ones or those of small batches are; weights "
-        "that start at zero; warm-up; several optimizers that work against each other (a GAN); a loss made "
-        "by hand, which need not fall.",
+        "L-BFGS, which looks for the size of its steps by itself. Large updates while a training learns, as "
+        "Adam's first ones or those of small batches are; weights that start at zero; warm-up; several "
+        "optimizers that work against each other (a GAN); a loss made by hand, which need not fall.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss.",
@@ -332,8 +323,8 @@ class LearningRateTooHigh final : public Rule {
                       ", until updates are about a thousandth of the weights.";
         if (key == "schedule")
             finding.fix =
-                "What the schedule's function returns multiplies the optimizer's rate: let a warm-up end "
-                "at 1 (divide by the number of its steps).";
+                "What the schedule's function returns multiplies the optimizer's rate: let a warm-up end at "
+                "1 (divide by the number of its steps).";
         finding.evidence.push_back({"update / weight", ratio, "limit", update_});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.evidence.push_back(

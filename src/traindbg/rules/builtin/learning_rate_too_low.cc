@@ -28,35 +28,30 @@ const model::RuleInfo kLearningRateTooLow = {
     .summary = "The learning rate is 0, or so low that the weights hardly move and the loss hardly falls.",
     .when =
         "Zero (error): the learning rate was 0 at each of the first `zero_steps` steps. Low (warning): after "
-        "`patience` steps, and each time that updates are looked at then, no update of a weight matrix "
-        "(‖Δw‖ / ‖w‖) was ever above `update`, and the loss has come down by less than a quarter, or none "
-        "was above five times `update`, it has come down by less than a tenth and still falls "
-        "(Mann-Kendall z < -3, of all steps where a schedule lowers the rate); the loss is not well below "
-        "guessing (the entropy of the labels, or for a regression their variance), "
-        "and the rate that would make usual updates (1e-3) is one that people use. Where the weights were "
-        "drawn at random and the rate is lower than people use for such (5e-3 of SGD, 5e-5 of Adam and its "
-        "like), "
-        "no update above five times `update` and a loss that has changed by less than a twentieth are "
-        "enough, "
-        "whoever computes it; or, of one optimizer, Adam or its like, at no more than 5e-5, when 200 steps "
-        "or "
-        "more are over, no update above ten times `update`, and the loss of a classification that has come "
-        "down by less than a quarter, is above 60 % of guessing and still fell over the last third (z < "
-        "-3). Not while the rate "
+        "`patience` steps, and each time that updates are looked at then, no update of a weight matrix (‖Δw‖ "
+        "/ ‖w‖) was ever above `update`, and the loss has come down by less than a quarter, or none was "
+        "above five times `update`, it has come down by less than a tenth and still falls (Mann-Kendall z < "
+        "-3, of all steps where a schedule lowers the rate); the loss is not well below guessing (the "
+        "entropy of the labels, or for a regression their variance), and the rate that would make usual "
+        "updates (1e-3) is one that people use. Where the weights were drawn at random and the rate is lower "
+        "than people use for such (5e-3 of SGD, 5e-5 of Adam and its like), no update above five times "
+        "`update` and a loss that has changed by less than a twentieth are enough, whoever computes it; or, "
+        "of one optimizer, Adam or its like, at no more than 5e-5, when 200 steps or more are over, no "
+        "update above ten times `update`, and the loss of a classification that has come down by less than a "
+        "quarter, is above 60 % of guessing and still fell over the last third (z < -3). Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
         "update was above five times `update`. Or, at the end of 200 steps or more, the rate rose to the "
-        "end, "
-        "to less than a tenth of what the schedule multiplies, and the loss is above 30 % of guessing (of "
-        "its "
-        "start, where that is not known) and still falls (Mann-Kendall z < -2.5 over the last third).",
+        "end, to less than a tenth of what the schedule multiplies, and the loss is above 30 % of guessing "
+        "(of its start, where that is not known) and still falls (Mann-Kendall z < -2.5 over the last "
+        "third).",
     .why =
         "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
     .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
     .healthy =
-        "Fine-tuning that is at a good level already; warm-up; a schedule that decays at its end; a "
-        "gradient that vanishes, with a learning rate that is as usual; frozen layers.",
+        "Fine-tuning that is at a good level already; warm-up; a schedule that decays at its end; a gradient "
+        "that vanishes, with a learning rate that is as usual; frozen layers.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss and the learning rate.",
@@ -235,8 +230,8 @@ class LearningRateTooLow final : public Rule {
         finding.tensor = "loop/learning_rate";
         finding.message = base::format(
             "The warm-up never ended: the learning rate rose until the training ended, to {}, {:.1f} % of "
-            "{}, "
-            "which the schedule multiplies. The loss still fell: it is {} after {} steps, {} at the start.",
+            "{}, which the schedule multiplies. The loss still fell: it is {} after {} steps, {} at the "
+            "start.",
             human_number(now), 100 * now / base, human_number(base), human_number(loss_.level()),
             loss_.count(), human_number(loss_.start()));
         finding.fix = base::format(
@@ -333,8 +328,7 @@ class LearningRateTooLow final : public Rule {
         finding.message = base::format(
             "The weights began as they were drawn, and are trained at a learning rate of {}, as those of a "
             "model that has been trained before: after {} steps the loss is {}, {} at the start, and it "
-            "still "
-            "fell when the training ended. No update was above {} times the weights' own size.",
+            "still fell when the training ended. No update was above {} times the weights' own size.",
             human_number(rates_.peak()), loss_.count(), human_number(loss_.level()),
             human_number(loss_.start()), human_number(updates_.highest()));
         finding.fix =

@@ -26,23 +26,20 @@ const model::RuleInfo kLossInputRange = {
         "they are captured, `looks` at least, and in all of them. redundant_softmax: cross_entropy or a loss "
         "with logits gets values in [0, 1] whose mean is one over the number of classes, so that each row "
         "sums to one (or over the number of rows: a softmax over the batch); or in the graphs of two steps "
-        "the "
-        "logarithm of a softmax is taken of what a softmax along the same dimension gave, as a distribution "
-        "does that is given probabilities as logits. redundant_sigmoid: cross_entropy or a "
-        "loss with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
+        "the logarithm of a softmax is taken of what a softmax along the same dimension gave, as a "
+        "distribution does that is given probabilities as logits. redundant_sigmoid: cross_entropy or a loss "
+        "with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
         "returned, or in the graphs of two steps is given what a sigmoid gave, wherever that was computed; "
         "where nothing of that can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
         "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
         "zero, which no log-probability is (error), nll_loss or ctc_loss values whose mean is above ln(1/C), "
-        "which "
-        "those of C classes never have, or one of them probabilities without their logarithm; or a loss that "
-        "is written out is, in the graphs of two steps, nothing but a weighted sum of what a last layer "
-        "gave, with rows of labels that sum to one or one score picked of each row (error).",
+        "which those of C classes never have, or one of them probabilities without their logarithm; or a "
+        "loss that is written out is, in the graphs of two steps, nothing but a weighted sum of what a last "
+        "layer gave, with rows of labels that sum to one or one score picked of each row (error).",
     .why =
         "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
         "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
-        "the "
-        "loss has no lower bound, and one large value pays for all wrong ones.",
+        "the loss has no lower bound, and one large value pays for all wrong ones.",
     .fix =
         "Give cross_entropy, binary_cross_entropy_with_logits and distributions by their logits the last "
         "layer's output as it is, and apply softmax or sigmoid only where probabilities are reported. Give "
@@ -225,8 +222,7 @@ class LossInputRange final : public Rule {
         model::Finding finding = about(seen, call, "redundant_softmax");
         finding.message = base::format(
             "{} is given probabilities: in each of {} captured steps up to step {} all values lie in [0, 1] "
-            "and "
-            "each {} sums to one. It computes a softmax itself",
+            "and each {} sums to one. It computes a softmax itself",
             call.function, seen.looks, step.step(), over_batch ? "column of the batch" : "row");
         if (expected_by(call.function) == Expects::kLogits && !over_batch) {
             const double floor = std::log(1 + (classes - 1) / std::exp(1.0));
@@ -240,8 +236,7 @@ class LossInputRange final : public Rule {
              over_batch ? classes / static_cast<double>(call.predicted->count) : 1 / classes});
         finding.fix = base::format(
             "Remove the softmax in front of {}: give it the last layer's output as it is, and apply softmax "
-            "only "
-            "where probabilities are reported.",
+            "only where probabilities are reported.",
             call.function);
         sink.fire(std::move(finding));
     }
@@ -270,8 +265,8 @@ class LossInputRange final : public Rule {
             step.step());
         finding.fix =
             "Remove the first softmax, so that the last layer's output is what the loss or the distribution "
-            "is given as logits; or give a distribution the probabilities as such: "
-            "Categorical(probs=...) in place of Categorical(logits=...).";
+            "is given as logits; or give a distribution the probabilities as such: Categorical(probs=...) in "
+            "place of Categorical(logits=...).";
         finding.evidence.push_back({"graphs looked at", static_cast<double>(twice_graphs_), "limit", 2});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
@@ -284,8 +279,7 @@ class LossInputRange final : public Rule {
             finding.layer = seen.maker.tensor->module;
             finding.message = base::format(
                 "{} is given what a sigmoid returned (that {} {}) and computes {} itself: with values in [0, "
-                "1] "
-                "no probability can leave the range from {}.",
+                "1] no probability can leave the range from {}.",
                 call.function,
                 seen.maker.tensor->activation == model::ActivationKind::kSigmoid ? "of" : "after",
                 place_in_words(seen.maker.tensor->name),
@@ -294,10 +288,8 @@ class LossInputRange final : public Rule {
         } else {
             finding.message = base::format(
                 "{} is given values that in each of {} captured steps up to step {} lie in [0, 1] and reach "
-                "from "
-                "{} to {}: probabilities, not logits. It computes a sigmoid itself, so no probability can "
-                "leave "
-                "the range from 0.5 to 0.73.",
+                "from {} to {}: probabilities, not logits. It computes a sigmoid itself, so no probability "
+                "can leave the range from 0.5 to 0.73.",
                 call.function, seen.looks, step.step(), base::human_number(seen.lowest),
                 base::human_number(seen.highest));
         }
@@ -358,10 +350,8 @@ class LossInputRange final : public Rule {
         const double most = -std::log(static_cast<double>(classes));
         finding.message = base::format(
             "{} is given values whose mean is {} at step {}, where that of log-probabilities of {} classes "
-            "is {} "
-            "at most, and so it was in each of {} captured steps: they are no log-probabilities, and the "
-            "loss is "
-            "lowered by values near 0 of all classes.",
+            "is {} at most, and so it was in each of {} captured steps: they are no log-probabilities, and "
+            "the loss is lowered by values near 0 of all classes.",
             call.function, base::human_number(call.predicted->mean), step.step(), classes,
             base::human_number(most), seen.looks);
         finding.fix = call.function == "nll_loss"
@@ -376,8 +366,7 @@ class LossInputRange final : public Rule {
         model::Finding finding = about(seen, call, "missing_softmax");
         finding.message = base::format(
             "{} is given probabilities (values in [0, 1] that sum to one, in each of {} captured steps up to "
-            "step "
-            "{}) where it expects their logarithms; gradients do not grow for what is wrong.",
+            "step {}) where it expects their logarithms; gradients do not grow for what is wrong.",
             call.function, seen.looks, step.step());
         finding.fix =
             call.function == "nll_loss"

@@ -26,48 +26,35 @@ const model::RuleInfo kLossNotDecreasing = {
     .summary = "The training loss rises, falls back to its start, or does not get better than guessing.",
     .when =
         "Rising (error): the last ten losses all exceed the largest of the first five, their median is more "
-        "than "
-        "`rise` times the start (four times that, of a sum of several losses), and they are not on their way "
-        "back (where less than a tenth of the start had been left, the ten before them are not below the "
-        "start "
-        "either); or the last five exceed the largest of the first a "
-        "hundred-fold; or the median of the last ten is a billion times the start. "
-        "Relapse (warning): for 50 steps the loss is back at more than 60 % of the way from its best level "
-        "to its "
-        "start. Stalled (warning, from `min_steps` on): over the second half of the run no downward trend "
-        "(Mann-Kendall z > -2.5), less than `tolerance` gained, allowing three standard errors, and "
-        "gradients that "
-        "do not grow (at the end of a run, from 100 steps on); and the loss is either not better than "
-        "guessing (the entropy of the labels, ln C for C "
-        "equal "
-        "classes) or, where labels are not counted, not below the start by `tolerance`, allowing three "
-        "standard errors; these are not allowed where each of the last three evaluations is as far below the "
-        "start, and no farther below the training loss. At the end of 100 steps or "
-        "more: "
-        "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
-        "of "
-        "guessing; where it began more than 10 % above guessing, also without a trend over the second half. "
-        "At "
-        "the end of `min_steps`: above 90 % of guessing, as evaluations were above 95 %, for three to twenty "
-        "classes, where of 250 and more rows of the inputs the labels of nearest ones are as unlike as those "
-        "of "
-        "any two, within 10 %; from 100 steps on, where it is above 95 % of guessing, without a trend over "
-        "the second half or where rows came four times and more.",
+        "than `rise` times the start (four times that, of a sum of several losses), and they are not on "
+        "their way back (where less than a tenth of the start had been left, the ten before them are not "
+        "below the start either); or the last five exceed the largest of the first a hundred-fold; or the "
+        "median of the last ten is a billion times the start. Relapse (warning): for 50 steps the loss is "
+        "back at more than 60 % of the way from its best level to its start. Stalled (warning, from "
+        "`min_steps` on): over the second half of the run no downward trend (Mann-Kendall z > -2.5), less "
+        "than `tolerance` gained, allowing three standard errors, and gradients that do not grow (at the end "
+        "of a run, from 100 steps on); and the loss is either not better than guessing (the entropy of the "
+        "labels, ln C for C equal classes) or, where labels are not counted, not below the start by "
+        "`tolerance`, allowing three standard errors; these are not allowed where each of the last three "
+        "evaluations is as far below the start, and no farther below the training loss. At the end of 100 "
+        "steps or more: above 95 % of guessing and 90 % of the start, as each of three or more evaluations "
+        "was above 99 % of guessing; where it began more than 10 % above guessing, also without a trend over "
+        "the second half. At the end of `min_steps`: above 90 % of guessing, as evaluations were above 95 %, "
+        "for three to twenty classes, where of 250 and more rows of the inputs the labels of nearest ones "
+        "are as unlike as those of any two, within 10 %; from 100 steps on, where it is above 95 % of "
+        "guessing, without a trend over the second half or where rows came four times and more.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
-        "optimizer "
-        "has the model's parameters, that the learning rate is neither 0 nor far too large; see whether the "
-        "model can learn a single batch by heart.",
+        "optimizer has the model's parameters, that the learning rate is neither 0 nor far too large; see "
+        "whether the model can learn a single batch by heart.",
     .healthy =
         "A converged training, also a resumed one; warm-up; noise; short runs; a plateau that the training "
-        "is about "
-        "to leave, because its gradients grow; a loss made by hand that need not fall (policy gradients), "
-        "and "
-        "trainings with several optimizers (GANs): those get a note (info), and so does a loss that rises "
-        "while evaluations get better by a quarter, because what is trained on became harder, or while the "
-        "targets of a regression grow far more than it does, "
-        "as values do that are learned from seldom rewards.",
+        "is about to leave, because its gradients grow; a loss made by hand that need not fall (policy "
+        "gradients), and trainings with several optimizers (GANs): those get a note (info), and so does a "
+        "loss that rises while evaluations get better by a quarter, because what is trained on became "
+        "harder, or while the targets of a regression grow far more than it does, as values do that are "
+        "learned from seldom rewards.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -388,13 +375,14 @@ class LossNotDecreasing final : public Rule {
             const bool jumped =
                 loss_.start() > 0 && loss_.highest() > 2 * loss_.start() && loss_.highest() > 2 * level;
             finding.message =
-                base ? base::format(
-                           "The loss {} {} after {} steps, no better than guessing ({}, from the "
-                           "labels of {} classes).",
-                           stands_still_ ? "stands still at" : "is", human_number(level), loss_.count(),
-                           human_number(*base), loss_.classes())
-                     : base::format("The loss stands still at {} after {} steps; it started at {}.",
-                                    human_number(level), loss_.count(), human_number(loss_.start()));
+                base
+                    ? base::format(
+                          "The loss {} {} after {} steps, no better than guessing ({}, from the labels of {} "
+                          "classes).",
+                          stands_still_ ? "stands still at" : "is", human_number(level), loss_.count(),
+                          human_number(*base), loss_.classes())
+                    : base::format("The loss stands still at {} after {} steps; it started at {}.",
+                                   human_number(level), loss_.count(), human_number(loss_.start()));
             if (jumped)
                 finding.message += base::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
                                                 loss_.highest_step());
@@ -418,8 +406,7 @@ class LossNotDecreasing final : public Rule {
         } else if (!loss_.is_game() && is_harder())
             finding.fix = base::format(
                 "Nothing, if what is trained on became harder: evaluations gave {} when the loss was at its "
-                "best, and "
-                "give {} now. Else: {}",
+                "best, and give {} now. Else: {}",
                 human_number(seen_.evaluation_at_best), human_number(seen_.last_evaluation), finding.fix);
         if (loss_.is_game())
             finding.fix =

@@ -27,10 +27,9 @@ const model::RuleInfo kLossScaleOverflow = {
         "`share` of the last 50 or more. A loop without one left out as many: gradients that were not finite "
         "were thrown away without a step, and something is computed in float16, or backward() was called on "
         "more than 8 times the loss function's value. Or a step was made with such a loss, finite, and "
-        "gradients of float16 that are "
-        "not. Or (a warning) the scale is at its lowest, less than 1/`fall` of its highest, steps were left "
-        "out at four moments or more of which the last is in the last third of the steps, and the scale is "
-        "below 1, or the run is over.",
+        "gradients of float16 that are not. Or (a warning) the scale is at its lowest, less than 1/`fall` of "
+        "its highest, steps were left out at four moments or more of which the last is in the last third of "
+        "the steps, and the scale is below 1, or the run is over.",
     .why =
         "A step that is left out changes no weight. The training runs, and nothing is learned. A scale that "
         "falls and falls ends where it does harm: gradients of float16 below 6e-8 are 0 again, which it is "
@@ -254,14 +253,13 @@ class LossScaleOverflow final : public Rule {
         finding.tensor = kScale;
         finding.message = base::format(
             "The GradScaler's scale fell from {} (step {}) to {} by step {}, and does not grow back: {:.0f} "
-            "of "
-            "{:.0f} steps ({:.0f} %) were left out, because scaled gradients were not finite.",
+            "of {:.0f} steps ({:.0f} %) were left out, because scaled gradients were not finite.",
             human_number(by_scaler_.highest()), by_scaler_.highest_step(), human_number(by_scaler_.now()),
             last_, by_scaler_.left_out(), by_scaler_.attempts(), 100 * share);
         finding.fix =
             "Look for the batches whose gradients are not finite with the scaler off (log(0), a division by "
-            "0, values beyond 65,504 in float16); leave GradScaler's own growth_interval and "
-            "backoff_factor; or use bfloat16 under torch.autocast, without a scaler.";
+            "0, values beyond 65,504 in float16); leave GradScaler's own growth_interval and backoff_factor; "
+            "or use bfloat16 under torch.autocast, without a scaler.";
         finding.evidence.push_back({"loss scale", by_scaler_.now(), "highest", by_scaler_.highest()});
         finding.evidence.push_back({"steps left out", by_scaler_.left_out(), "of", by_scaler_.attempts()});
         finding.plots = {{kScale, "value"}, {kSkipped, "value"}};

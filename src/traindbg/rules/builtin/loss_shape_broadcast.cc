@@ -22,8 +22,7 @@ const model::RuleInfo kLossShapeBroadcast = {
         "and (32,) become (32, 32). Of a loss that is written out, its graph is looked at: n predictions go "
         "with data that have no gradient, n * n values come of it, and all of them go into the loss one by "
         "one; so do rows of predictions, (n, k) with (n, 1, 1), and images (n, 1, h, w) with (n, h, w). "
-        "Fires at the first "
-        "step at which both are captured; exact.",
+        "Fires at the first step at which both are captured; exact.",
     .why =
         "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
         "else. The loss falls to the variance of the targets and looks like a model that is too small.",
@@ -37,8 +36,8 @@ const model::RuleInfo kLossShapeBroadcast = {
         "predictions among themselves (energy distance, ranking).",
     .cost =
         "Shapes, and one pass over what the model and the loss functions are given, at the first 10 steps "
-        "and "
-        "every 50th; of a loss that is written out and has three dimensions, a pass over what it compares.",
+        "and every 50th; of a loss that is written out and has three dimensions, a pass over what it "
+        "compares.",
     .original = "",
     .source = "PyTorch documentation, torch.nn.functional.mse_loss: sizes that differ are broadcast",
     .severity = model::Severity::kError,
@@ -127,8 +126,7 @@ class LossShapeBroadcast final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "The loss takes a prediction of shape {} together with a target and gets {}: each prediction "
-            "goes "
-            "with the targets of all samples.",
+            "goes with the targets of all samples.",
             in_words(given->shape), in_words(both->shape));
         const bool is_of_one = given->shape.size() > 2;
         finding.fix = is_pair_of_rows && is_of_one
@@ -165,13 +163,11 @@ class LossShapeBroadcast final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "The model gives {} for {} samples, and the loss compares each of its rows with the same {} "
-            "targets: "
-            "each sample with the targets of all.",
+            "targets: each sample with the targets of all.",
             in_words(given.shape), given.shape[0], given.shape[0]);
         finding.fix =
             "Look in forward() for a sum or product of (n,) and (n, 1), which makes (n, n): .squeeze(-1) "
-            "what an "
-            "nn.Embedding(..., 1) or an nn.Linear(..., 1) gives.";
+            "what an nn.Embedding(..., 1) or an nn.Linear(..., 1) gives.";
         const auto count = static_cast<double>(given.shape[0]);
         finding.evidence.push_back({"values compared", count * count, "samples", count});
         finding.plots = {{"loss", "value"}};

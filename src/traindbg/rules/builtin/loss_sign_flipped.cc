@@ -29,40 +29,31 @@ const model::RuleInfo kLossSignFlipped = {
         "labels (a softmax's or sigmoid's logarithm, logsigmoid, or, as in Cox's partial likelihood, scores "
         "minus the logarithm of the sum of their exponentials; all of them, or some by an index or a mask of "
         "0 and 1), or (a warning) of what was observed, `log_prob` of torch.distributions of values that "
-        "have no "
-        "graph, without a minus sign. Known "
-        "are the losses of torch.nn.functional that are never "
+        "have no graph, without a minus sign. Known are the losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
         "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "
-        "is, "
-        "in the graphs of two steps, nothing but cosines between what is trained and what has no gradient, "
-        "such as a teacher's output, and rises with each of them. Or (warning) it is, in the graphs of two "
-        "steps, nothing but coefficients of overlap (Dice, Jaccard, Tversky) between a softmax or sigmoid "
-        "and what has no gradient, and rises with each of them. Or (warning) log-probabilities of choices, "
-        "times "
-        "data, take part in it, none with a minus sign, in the graphs of two steps, and the program calls "
-        "the "
-        "data a reward, an advantage or a return wherever it multiplies a log-probability. Or (warning) the "
-        "noise of "
-        "latent variables, whose means a KL term holds (see posterior_collapse), has a deviation above "
-        "`noise` "
-        "at each of `steps` looks in a row, and three times that of the first look: that term lets it go, "
-        "where it should draw it to 1.",
+        "is, in the graphs of two steps, nothing but cosines between what is trained and what has no "
+        "gradient, such as a teacher's output, and rises with each of them. Or (warning) it is, in the "
+        "graphs of two steps, nothing but coefficients of overlap (Dice, Jaccard, Tversky) between a softmax "
+        "or sigmoid and what has no gradient, and rises with each of them. Or (warning) log-probabilities of "
+        "choices, times data, take part in it, none with a minus sign, in the graphs of two steps, and the "
+        "program calls the data a reward, an advantage or a return wherever it multiplies a log-probability. "
+        "Or (warning) the noise of latent variables, whose means a KL term holds (see posterior_collapse), "
+        "has a deviation above `noise` at each of `steps` looks in a row, and three times that of the first "
+        "look: that term lets it go, where it should draw it to 1.",
     .why =
-        "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
-        "learns to be wrong.",
+        "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model learns "
+        "to be wrong.",
     .fix =
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
         "log-probabilities. A KL term is -0.5 * sum(1 + logvar - mu**2 - logvar.exp()), and is added. Of a "
         "coefficient of overlap, lower one less the coefficient.",
     .healthy =
         "Likelihoods of densities, which may be below 0 (with their minus sign); what a model draws itself. "
-        "Adversarial steps that raise a loss beside one that "
-        "lowers it, terms with a minus sign that are "
+        "Adversarial steps that raise a loss beside one that lowers it, terms with a minus sign that are "
         "added to others, policy gradients (log-probabilities times an advantage). An optimizer with "
-        "maximize=True goes uphill, and its "
-        "loss is not judged. Several optimizers, "
-        "which may play against each other: they are not judged.",
+        "maximize=True goes uphill, and its loss is not judged. Several optimizers, which may play against "
+        "each other: they are not judged.",
     .cost =
         "The few nodes of the graph between backward's value and the loss function, at the first 10 steps "
         "and then every 25th.",
@@ -108,14 +99,15 @@ class LossSignFlipped final : public Rule {
         const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability";
         const std::string_view whose = is_density ? "data" : "labels";
         finding.message =
-            by_hand ? base::format(
-                          "backward() is called on the mean log-probability of the {}, at all of "
-                          "the {} steps looked at since step {}: lowering it makes the {} less likely.",
-                          whose, seen_.count(), seen_.first(), whose)
-                    : base::format(
-                          "backward() is called on {} times a negative number, at all of the {} "
-                          "steps looked at since step {}: the optimizer makes the loss larger.",
-                          sign->place, seen_.count(), seen_.first());
+            by_hand
+                ? base::format(
+                      "backward() is called on the mean log-probability of the {}, at all of the {} steps "
+                      "looked at since step {}: lowering it makes the {} less likely.",
+                      whose, seen_.count(), seen_.first(), whose)
+                : base::format(
+                      "backward() is called on {} times a negative number, at all of the {} steps looked at "
+                      "since step {}: the optimizer makes the loss larger.",
+                      sign->place, seen_.count(), seen_.first());
         finding.fix = by_hand
                           ? "Put a minus sign before the mean of the log-probabilities."
                           : base::format("Take away the minus sign: backward() on {} itself.", sign->place);
@@ -148,12 +140,11 @@ class LossSignFlipped final : public Rule {
         finding.tensor = loss_.tensor();
         finding.message = base::format(
             "The loss falls without end: it is {} at step {} and was {} at the start. A quantity that is to "
-            "be "
-            "made large, such as a likelihood or a bound of it, is being made small.",
+            "be made large, such as a likelihood or a bound of it, is being made small.",
             base::human_number(loss_.level()), step.step(), base::human_number(loss_.first()));
         finding.fix =
-            "Put a minus sign before it: loss = -objective. If the sign is right, the loss has no "
-            "lower bound: add what keeps it finite.";
+            "Put a minus sign before it: loss = -objective. If the sign is right, the loss has no lower "
+            "bound: add what keeps it finite.";
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.first()});
         finding.plots = {{loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
@@ -202,8 +193,8 @@ class LossSignFlipped final : public Rule {
         fire_by_graph(
             "policy", policy_,
             base::format("The loss is the log-probability of what was chosen times what the program calls "
-                         "a reward, an advantage or a return, in {} graphs up to step {}: lowering it "
-                         "makes choices with a high reward rarer.",
+                         "a reward, an advantage or a return, in {} graphs up to step {}: lowering it makes "
+                         "choices with a high reward rarer.",
                          policy_.count, step.step()),
             "Put a minus sign before it: loss = -(log_prob * advantage).mean(). If the number is a cost, "
             "call it so.",
@@ -221,14 +212,12 @@ class LossSignFlipped final : public Rule {
             model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, latent.seen, fact);
             finding.message = base::format(
                 "The noise of the latent variables of {} has a deviation of {} at step {}, {} at the first "
-                "look: "
-                "a KL term to a prior of deviation 1 draws it to 1, and a reconstruction is the better the "
-                "less "
-                "of it there is. It grows where the term is made large.",
+                "look: a KL term to a prior of deviation 1 draws it to 1, and a reconstruction is the better "
+                "the less of it there is. It grows where the term is made large.",
                 fact.place, base::human_number(fact.value), step.step(), base::human_number(latent.first));
             finding.fix =
-                "Look at the sign of the KL term: loss = reconstruction + beta * kl, with kl = -0.5 * "
-                "(1 + logvar - mu**2 - logvar.exp()).sum(1).mean().";
+                "Look at the sign of the KL term: loss = reconstruction + beta * kl, with kl = -0.5 * (1 + "
+                "logvar - mu**2 - logvar.exp()).sum(1).mean().";
             finding.evidence.insert(finding.evidence.begin(),
                                     {"deviation of the noise", fact.value, "limit", noise_});
             finding.plots.insert(finding.plots.begin(), {std::string(fact.tensor), "value"});
@@ -243,12 +232,13 @@ class LossSignFlipped final : public Rule {
 
     void judge_overlap(const model::StepView& step, FindingSink& sink) {
         if (!show(step, "loss_lowers_overlap", overlaps_)) return;
-        fire_by_graph("overlap", overlaps_,
-                      base::format("The loss is a coefficient of overlap, such as Dice or Jaccard, of what "
-                                   "the model marks with what it is given, and rises with it, in {} graphs "
-                                   "up to step {}: it is least where the model marks everything else.",
-                                   overlaps_.count, step.step()),
-                      "Lower one less the coefficient: loss = 1 - dice.", sink);
+        fire_by_graph(
+            "overlap", overlaps_,
+            base::format("The loss is a coefficient of overlap, such as Dice or Jaccard, of what "
+                         "the model marks with what it is given, and rises with it, in {} graphs up to step "
+                         "{}: it is least where the model marks everything else.",
+                         overlaps_.count, step.step()),
+            "Lower one less the coefficient: loss = 1 - dice.", sink);
     }
 
     static constexpr const char* kKey = "sign";

@@ -22,8 +22,8 @@ const model::RuleInfo kLossSpike = {
     .name = "loss_spike",
     .title = "Loss spike",
     .summary =
-        "In the middle of a training that learned, the loss jumps within a few steps far above all that "
-        "was usual.",
+        "In the middle of a training that learned, the loss jumps within a few steps far above all that was "
+        "usual.",
     .when =
         "From the 50th step on, the loss is compared with those of steps 5 to 63 before. It jumps where one "
         "loss exceeds their median by more than `size` times what had been learned (from the start to that "
@@ -35,17 +35,13 @@ const model::RuleInfo kLossSpike = {
         "still lost (three standard errors allowed for), and the loss does not fall since (Mann-Kendall z > "
         "-1.5). And it is one where a single batch led the training astray: its loss was above what had been "
         "learned tenfold, those before and after it were usual, and then the median of 50 steps shows at "
-        "least "
-        "80 % of what had been learned lost; or several batches running did, with losses a thousand times "
-        "the usual "
-        "one and alike; until the loss is back and that was less than a quarter of the "
+        "least 80 % of what had been learned lost; or several batches running did, with losses a thousand "
+        "times the usual one and alike; until the loss is back and that was less than a quarter of the "
         "training. And, from the start on, where the loss of three batches and more was above a hundred "
-        "times "
-        "its usual value and its start, and usual right before and after each. A loss that goes far above "
-        "its "
-        "start, or that is not finite any more, stays a note here: loss_not_decreasing, exploding_gradient "
-        "and non_finite tell of it. After twice `patience` steps a level that is no warning is the usual "
-        "one.",
+        "times its usual value and its start, and usual right before and after each. A loss that goes far "
+        "above its start, or that is not finite any more, stays a note here: loss_not_decreasing, "
+        "exploding_gradient and non_finite tell of it. After twice `patience` steps a level that is no "
+        "warning is the usual one.",
     .why =
         "One bad batch or one step too far undoes what many steps have learned. What follows is learned "
         "again at best; and what made it once comes again.",
@@ -56,11 +52,10 @@ const model::RuleInfo kLossSpike = {
         "Losses of small batches, which jump often; the first steps; a schedule with restarts, another task "
         "or harder data, from which the loss falls again: notes. Not judged: losses made by hand, which may "
         "be anything (policy gradients), and several optimizers that work against each other (a GAN). A "
-        "critic "
-        "whose first rewards come late looks the same, and is told.",
+        "critic whose first rewards come late looks the same, and is told.",
     .cost =
-        "One number a step; gradients at the first 20 steps and then every 10th; the learning rate where "
-        "it changes.",
+        "One number a step; gradients at the first 20 steps and then every 10th; the learning rate where it "
+        "changes.",
     .original = "",
     .source =
         "Chowdhery et al., \"PaLM: Scaling Language Modeling with Pathways\", JMLR 24 (2023), 5.1 (the "
@@ -315,9 +310,8 @@ class LossSpike final : public Rule {
         found.tensor = loss_.tensor();
         found.message = base::format(
             "At {} of {} steps the loss of a single batch was more than {:.0f} times what is usual, and "
-            "usual "
-            "right before and after: {} at step {} is the largest, {} is usual, and {} was the first. These "
-            "batches hold samples unlike the others, and a few steps by them undo what many learn.",
+            "usual right before and after: {} at step {} is the largest, {} is usual, and {} was the first. "
+            "These batches hold samples unlike the others, and a few steps by them undo what many learn.",
             monsters_.count, now, kMonstrous, human_number(monsters_.largest), monsters_.largest_step,
             human_number(monsters_.usual), human_number(loss_.first()));
         found.fix = base::format(
@@ -374,16 +368,13 @@ class LossSpike final : public Rule {
                                       : base::format("The batch of step {} is", batch_->step);
         found.message = base::format(
             "{} unlike the others: the loss was {}, {} is usual, and {} was that of the batch after. What "
-            "such "
-            "a gradient left in the optimizer led the training astray: {} to {} steps later the loss was at "
-            "{} "
-            "(median), {} at the start.",
+            "such a gradient left in the optimizer led the training astray: {} to {} steps later the loss "
+            "was at {} (median), {} at the start.",
             which, human_number(batch_->loss), human_number(batch_->usual), human_number(batch_->next),
             kTested + 1, kTested + kLate, human_number(now), human_number(loss_.start()));
         found.fix = base::format(
             "Look at the samples and targets from step {} on: other units, a missing normalisation. Leave "
-            "out "
-            "batches with such a loss, or clip gradients before the optimizer step.",
+            "out batches with such a loss, or clip gradients before the optimizer step.",
             batch_->step);
         found.evidence.push_back({"loss of the batch", batch_->loss, "usual", batch_->usual});
         found.evidence.push_back({"median loss later", now, "limit", batch_->line});

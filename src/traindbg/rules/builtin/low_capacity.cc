@@ -26,48 +26,35 @@ const model::RuleInfo kLowCapacity = {
         "The last layer is given too few numbers for what it has to tell apart, and the loss stays high.",
     .when =
         "At the end of a run: of three layers and more in front of the last one none has more than three "
-        "units, "
-        "one is given six numbers or more, the loss is above 12 % of what guessing gives, and has fallen by "
-        "less than 15 % over the last third of the run. Or the last layer, which makes what the loss is "
-        "given, has one input, or fewer than a `narrow`th of "
-        "its "
-        "outputs (of classes that are counted, exactly that, too), of which there are at least eight, and at "
-        "most four; or no layer in front of it has more "
-        "than "
-        "four units, and there are two or more; and after `steps` steps, or at the end "
-        "of a run of half of that, the loss is above `share` of what guessing gives (and below twice that), "
-        "has fallen by less than 15 % "
-        "over the last third of the run, and the learning rate has not come to an end. Or the whole model is "
-        "one matrix, or has no layer of more than eight units in front of the last one, and, of the first "
-        "some "
-        "hundred rows of its inputs, labels of nearest ones differ less than `neighbours` of what those of "
-        "any "
-        "two do, and less than a third of that share of guessing, which is above `neighbours`, too, without "
-        "a trend "
-        "(Mann-Kendall z > -2) or a fall of 5 % over the last third of the run and at no less than half of "
-        "the highest rate, or, at the end of a run, of a model of several layers, without a "
-        "trend (z between -2 and 2.5) or a fall of 5 % over the last third at no less than a hundredth of "
-        "the "
-        "highest rate, with an evaluation as bad, as for a warning of `underfit`. Or the whole model is "
-        "tables "
-        "that hold one number a row, two or more for each "
-        "kind of row (a factorisation with one factor, beside biases), and the loss is as high, and stands, "
-        "as for a narrow last layer.",
+        "units, one is given six numbers or more, the loss is above 12 % of what guessing gives, and has "
+        "fallen by less than 15 % over the last third of the run. Or the last layer, which makes what the "
+        "loss is given, has one input, or fewer than a `narrow`th of its outputs (of classes that are "
+        "counted, exactly that, too), of which there are at least eight, and at most four; or no layer in "
+        "front of it has more than four units, and there are two or more; and after `steps` steps, or at the "
+        "end of a run of half of that, the loss is above `share` of what guessing gives (and below twice "
+        "that), has fallen by less than 15 % over the last third of the run, and the learning rate has not "
+        "come to an end. Or the whole model is one matrix, or has no layer of more than eight units in front "
+        "of the last one, and, of the first some hundred rows of its inputs, labels of nearest ones differ "
+        "less than `neighbours` of what those of any two do, and less than a third of that share of "
+        "guessing, which is above `neighbours`, too, without a trend (Mann-Kendall z > -2) or a fall of 5 % "
+        "over the last third of the run and at no less than half of the highest rate, or, at the end of a "
+        "run, of a model of several layers, without a trend (z between -2 and 2.5) or a fall of 5 % over the "
+        "last third at no less than a hundredth of the highest rate, with an evaluation as bad, as for a "
+        "warning of `underfit`. Or the whole model is tables that hold one number a row, two or more for "
+        "each kind of row (a factorisation with one factor, beside biases), and the loss is as high, and "
+        "stands, as for a narrow last layer.",
     .why =
         "All that is told apart has to fit into these numbers: with two, ten classes lie in one plane. More "
         "training does not help, and training and evaluation are equally bad.",
     .fix = "Widen the layer in front of the last one, to several times the number of outputs.",
     .healthy =
         "A narrow layer with which the loss gets low; a narrow layer elsewhere, as in an auto-encoder or a "
-        "gate; "
-        "a loss that still falls; noise in the data, with a layer that is wide enough. Tables of one number "
-        "a "
-        "row that are added, as abilities and difficulties are.",
+        "gate; a loss that still falls; noise in the data, with a layer that is wide enough. Tables of one "
+        "number a row that are added, as abilities and difficulties are.",
     .cost =
         "The loss at every step, of training and of evaluation, the shapes of the weights, and one pass over "
-        "what the modules return at the "
-        "first 5 steps and then at every 50th; a comparison of some hundred rows of the first inputs with "
-        "each other, once.",
+        "what the modules return at the first 5 steps and then at every 50th; a comparison of some hundred "
+        "rows of the first inputs with each other, once.",
     .original = "",
     .source =
         "Yang et al., \"Breaking the softmax bottleneck\", ICLR 2018; Humbatova et al., \"DeepCrime\", ISSTA "
@@ -300,8 +287,7 @@ class LowCapacity final : public Rule {
         finding.tensor = base::format("weight/{}.weight", last.module);
         finding.message = base::format(
             "{} makes {} outputs of {} {}, and after {} steps the loss is {}, {:.0f} % of that of guessing: "
-            "more "
-            "does not pass through so few.",
+            "more does not pass through so few.",
             last.module, last.out, last.in, last.in == 1 ? "number" : "numbers",
             far_.guessing().loss().count(), human_number(far_.guessing().level()), 100 * share);
         finding.fix = base::format("Widen what {} is given from {} to {} or more.", last.module, last.in,
@@ -322,9 +308,7 @@ class LowCapacity final : public Rule {
         finding.layer = thin.module;
         finding.message = base::format(
             "No layer in front of {} has more than {} units, from {} on, and after {} steps the loss is "
-            "{:.0f} "
-            "% of "
-            "that of guessing.",
+            "{:.0f} % of that of guessing.",
             last_, kThin, thin.module, far_.guessing().loss().count(), 100 * share);
         finding.fix = base::format(
             "Look at what the widths are computed from: a multiplier, a division of whole numbers, one that "
@@ -372,9 +356,8 @@ class LowCapacity final : public Rule {
         finding.tensor = base::format("weight/{}.weight", widest_layer->module);
         finding.message = base::format(
             "The model {}, and after {} steps the loss is {:.0f} % of that of guessing, though its inputs "
-            "tell "
-            "more: of {:.0f} rows of them, labels of nearest ones differ {:.0f} % as much as those of any "
-            "two.",
+            "tell more: of {:.0f} rows of them, labels of nearest ones differ {:.0f} % as much as those of "
+            "any two.",
             widest == 0 ? std::string("is one matrix, which is linear")
                         : base::format("has no more than {} units in front of its last layer", widest),
             far_.guessing().loss().count(), 100 * share, far_.neighbours().rows(), 100 * unlike);

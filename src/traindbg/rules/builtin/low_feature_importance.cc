@@ -32,8 +32,7 @@ const model::RuleInfo kLowFeatureImportance = {
         "are missing in between count, too.",
     .why =
         "A column of which nothing is used costs time and memory, may stand for one that was joined wrongly "
-        "or "
-        "is constant, and may be used by chance later on.",
+        "or is constant, and may be used by chance later on.",
     .fix = "Look at what these columns hold; leave them out and see whether the evaluation stays as good.",
     .healthy =
         "Features that are copies of others, which have their importance; features for rare cases; few "
@@ -43,10 +42,9 @@ const model::RuleInfo kLowFeatureImportance = {
     .original = "",
     .source =
         "Rauschmayr et al., \"Amazon SageMaker Debugger: a system for real-time insights into machine "
-        "learning "
-        "model training\", MLSys 2021 (Low feature importance); Breiman, \"Random forests\", Machine "
-        "Learning "
-        "45 (2001); Guyon, Elisseeff, \"An introduction to variable and feature selection\", JMLR 3 (2003)",
+        "learning model training\", MLSys 2021 (Low feature importance); Breiman, \"Random forests\", "
+        "Machine Learning 45 (2001); Guyon, Elisseeff, \"An introduction to variable and feature "
+        "selection\", JMLR 3 (2003)",
     .severity = model::Severity::kInfo,
     .parameters = {{"share", "share", 0.01, 0, 1, "of an equal share, below which it is next to nothing"},
                    {"min_rounds", "rounds", 20, 1, 1e9, "after which it judges"}},

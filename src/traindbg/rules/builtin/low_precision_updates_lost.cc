@@ -25,26 +25,23 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "half of their last bit.",
     .when =
         "Of the weight matrices in bfloat16, float16 or 8 bits (of the tables of embeddings, in a model "
-        "without matrices), most have, at three steps that were looked "
-        "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
-        "learning rate above 0. A warning while the training does not learn, after `patience` steps; a note "
-        "(info) if it does. After 100 steps a warning in any case, where in most matrices more than 70 % of "
-        "these "
-        "entries stay as they are at two looks in a row, with no less than 45 % of the highest rate. And, be "
-        "it that the training learns, a single matrix or embedding of which more "
-        "than `frozen` of the entries that had a gradient stay as they are at five looks or more, and at all "
-        "of them, while half of its entries or more have one. So it is, too, with a parameter in float32 "
-        "whose "
-        "root mean square is above 100, where the typical step (the learning rate; with plain SGD times the "
-        "gradient, over 1 - momentum) is less than half of the last bit of a number of that size, and would "
-        "change a number of size 1. And, whatever the weights are in, an average "
-        "of them that is kept in 16 bits: at two looks in a row, 25 steps or more apart, more than `behind` "
-        "of its entries that were more than 3 % from their weights at the look before, and still are, have "
-        "not changed, while others have.",
+        "without matrices), most have, at three steps that were looked at, an update of exactly 0 in more "
+        "than `share` of the entries that had a gradient, with a learning rate above 0. A warning while the "
+        "training does not learn, after `patience` steps; a note (info) if it does. After 100 steps a "
+        "warning in any case, where in most matrices more than 70 % of these entries stay as they are at two "
+        "looks in a row, with no less than 45 % of the highest rate. And, be it that the training learns, a "
+        "single matrix or embedding of which more than `frozen` of the entries that had a gradient stay as "
+        "they are at five looks or more, and at all of them, while half of its entries or more have one. So "
+        "it is, too, with a parameter in float32 whose root mean square is above 100, where the typical step "
+        "(the learning rate; with plain SGD times the gradient, over 1 - momentum) is less than half of the "
+        "last bit of a number of that size, and would change a number of size 1. And, whatever the weights "
+        "are in, an average of them that is kept in 16 bits: at two looks in a row, 25 steps or more apart, "
+        "more than `behind` of its entries that were more than 3 % from their weights at the look before, "
+        "and still are, have not changed, while others have.",
     .why =
         "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. float32 has 24: a "
-        "coordinate of five million metres cannot change by less than half a metre. What is rounded "
-        "away at every step never adds up.",
+        "coordinate of five million metres cannot change by less than half a metre. What is rounded away at "
+        "every step never adds up.",
     .fix =
         "Keep the weights in float32 and compute in 16 bits under torch.autocast, or use an optimizer with "
         "float32 master weights or stochastic rounding. Of a large parameter learn the difference from a "
@@ -235,8 +232,7 @@ class LowPrecisionUpdatesLost final : public Rule {
             steps ? base::format("in {:.0f} steps", steps->value) : "since the look before", fact->place);
         finding.fix =
             "Keep the average in float32. What is added to it at each step, 1 - decay of the difference, is "
-            "less "
-            "than half of the last bit of a number of 16 bits.";
+            "less than half of the last bit of a number of 16 bits.";
         finding.evidence.push_back({"entries that do not change", fact->value, "limit", behind_});
         sink.fire(std::move(finding));
     }

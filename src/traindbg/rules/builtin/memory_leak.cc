@@ -16,10 +16,9 @@ const model::RuleInfo kMemoryLeak = {
     .when =
         "Of the losses' graphs that were marked (at the first ten steps, then at every 25th, and in "
         "evaluations) nine in ten and more are still there, or a part of them: at least `graphs` two steps "
-        "and "
-        "more after a backward pass went through them, looked at after two epochs (`steps` steps where their "
-        "length is not known), or at the end of a run of 50 steps and more; or at least three, 20 steps and "
-        "more after they were computed, through which none went. No threshold on memory.",
+        "and more after a backward pass went through them, looked at after two epochs (`steps` steps where "
+        "their length is not known), or at the end of a run of 50 steps and more; or at least three, 20 "
+        "steps and more after they were computed, through which none went. No threshold on memory.",
     .why =
         "A loss's graph holds the activations that its backward pass needs, and after that pass its nodes. A "
         "list or a sum of losses keeps all of them: memory grows until the process is killed, hours into a "
@@ -103,8 +102,7 @@ class MemoryLeak final : public Rule {
         if (is_unused) finding.tensor += "/without_backward";
         finding.message = base::format(
             "Of {:.0f} losses {} that were looked at, {:.0f} are still there at step {}, with the graphs "
-            "that "
-            "they were computed by, or a part of them{}.",
+            "that they were computed by, or a part of them{}.",
             count.marked, is_unused ? "without a backward pass" : "of training steps", count.held, now_,
             is_unused ? ": with all activations, which only a backward pass frees" : "");
         finding.fix =

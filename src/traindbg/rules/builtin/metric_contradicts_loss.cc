@@ -43,8 +43,7 @@ const model::RuleInfo kMetricContradictsLoss = {
         "checkpoint by the metric.",
     .healthy =
         "An accuracy that holds or sways while the loss falls; a loss that rises while the accuracy does, "
-        "too, "
-        "as the model becomes sure of itself (overfit tells of losses that rise).",
+        "too, as the model becomes sure of itself (overfit tells of losses that rise).",
     .cost = "One number per evaluation step, and those that are logged.",
     .original = "",
     .source = "Guo et al., \"On calibration of modern neural networks\", ICML 2017 (section 3)",
@@ -213,8 +212,8 @@ class MetricContradictsLoss final : public Rule {
             finding.tensor = name;
             const auto evaluations = count * series.losses.values_per_block();
             finding.message = base::format(
-                "Over {} evaluations the loss got better, from {} to {}, and {} got worse, from {} to {} "
-                "({} is better).",
+                "Over {} evaluations the loss got better, from {} to {}, and {} got worse, from {} to {} ({} "
+                "is better).",
                 evaluations, human_number(loss.from), human_number(loss.to),
                 std::string_view(name).substr(kPrefix.size()), human_number(worse.from),
                 human_number(worse.to), direction > 0 ? "higher" : "lower");

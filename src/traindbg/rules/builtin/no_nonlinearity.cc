@@ -11,17 +11,16 @@ const model::RuleInfo kNoNonlinearity = {
     .name = "no_nonlinearity",
     .title = "No nonlinearity",
     .summary =
-        "Layers that multiply by weights follow each other with nothing nonlinear between: together they "
-        "can do no more than one.",
+        "Layers that multiply by weights follow each other with nothing nonlinear between: together they can "
+        "do no more than one.",
     .when =
-        "In the graph of the loss, at `steps` looks in a row, the output of a linear or convolutional "
-        "layer goes only into the next one: through views, dropout, a bias that is added, or a leaky ReLU of "
-        "slope 1, which is what LeakyReLU(True) makes. Warning "
-        "where that holds between half of them or more, and more than one pair. Warning also where all "
-        "such layers, from the data (with rows of embeddings beside them, or without) to the loss, are one "
-        "chain with nothing but that, batch norm and "
-        "average pooling between. Else info. Pairs whose inner width is below what goes in and below what "
-        "comes out are not counted.",
+        "In the graph of the loss, at `steps` looks in a row, the output of a linear or convolutional layer "
+        "goes only into the next one: through views, dropout, a bias that is added, or a leaky ReLU of slope "
+        "1, which is what LeakyReLU(True) makes. Warning where that holds between half of them or more, and "
+        "more than one pair. Warning also where all such layers, from the data (with rows of embeddings "
+        "beside them, or without) to the loss, are one chain with nothing but that, batch norm and average "
+        "pooling between. Else info. Pairs whose inner width is below what goes in and below what comes out "
+        "are not counted.",
     .why =
         "A product of matrices is a matrix: the layers cost time and memory, and the model can only draw "
         "straight lines.",
@@ -29,13 +28,13 @@ const model::RuleInfo kNoNonlinearity = {
     .healthy =
         "Bottlenecks, low-rank factors, LoRA and linear auto-encoders: the narrow middle is what they are "
         "for. Projections of attention, residual connections, norms and pooling between layers of a model "
-        "that has a nonlinearity elsewhere. Convolutions in groups and a pointwise one after them. A "
-        "single pair, such as two linear layers as a head (info).",
+        "that has a nonlinearity elsewhere. Convolutions in groups and a pointwise one after them. A single "
+        "pair, such as two linear layers as a head (info).",
     .cost = "One walk through the graph at three steps: the first, the third and the ninth.",
     .original = "",
     .source =
-        "Schoop et al., \"UMLAUT\", CHI 2021; Nikanjam et al., \"NeuraLint\", TOSEM 2021 (the fault, not "
-        "the method)",
+        "Schoop et al., \"UMLAUT\", CHI 2021; Nikanjam et al., \"NeuraLint\", TOSEM 2021 (the fault, not the "
+        "method)",
     .severity = model::Severity::kWarning,
     .parameters = {{"steps", "steps", 2, 1, 3, "looks in a row that must show it"}},
 };

@@ -26,40 +26,30 @@ const model::RuleInfo kNonFinite = {
     .summary = "A loss, a gradient or a weight is NaN or infinite.",
     .when =
         "A loss, a gradient or a weight holds a NaN or an infinity at a training step (error), or a loss "
-        "does in an "
-        "evaluation (warning). A loss function's value that is not finite, of a batch that the loop leaves "
-        "out while "
-        "what backward() is called on is finite, is an error from the third such step on, if they are 5 % of "
-        "all, else "
-        "a note. It fires at the first such step and names where the step's data flow first "
-        "shows "
-        "it: the weights that the step began with, the input, the modules in forward order, the loss, the "
-        "gradients "
-        "from the last layer back. It is over after `patience` finite steps. A NaN in an input or in a "
-        "module's "
-        "output while loss and gradients stay finite is a note (info); an infinity there is nothing, masks "
-        "are made "
-        "of it. Where values had not grown before, and the model or its loss divides by a norm, a deviation "
-        "or a sum to which nothing is added, takes the root of such a one or of what is cut off at 0, or "
-        "takes "
-        "the logarithm of a softmax or sigmoid, that is named "
-        "(`division_by_zero_norm`, `unstable_log_softmax`).",
+        "does in an evaluation (warning). A loss function's value that is not finite, of a batch that the "
+        "loop leaves out while what backward() is called on is finite, is an error from the third such step "
+        "on, if they are 5 % of all, else a note. It fires at the first such step and names where the step's "
+        "data flow first shows it: the weights that the step began with, the input, the modules in forward "
+        "order, the loss, the gradients from the last layer back. It is over after `patience` finite steps. "
+        "A NaN in an input or in a module's output while loss and gradients stay finite is a note (info); an "
+        "infinity there is nothing, masks are made of it. Where values had not grown before, and the model "
+        "or its loss divides by a norm, a deviation or a sum to which nothing is added, takes the root of "
+        "such a one or of what is cut off at 0, or takes the logarithm of a softmax or sigmoid, that is "
+        "named (`division_by_zero_norm`, `unstable_log_softmax`).",
     .why =
         "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
         "can be used. Checkpoints written after that step are lost, too.",
     .fix =
         "Input: drop or impute what is not finite before it reaches the model. Values that grew before: "
-        "lower "
-        "the learning rate and clip the gradients. Neither: look for log, division, square root or exp of "
-        "unbounded values at the place named; `torch.autograd.set_detect_anomaly(True)` names the line.",
+        "lower the learning rate and clip the gradients. Neither: look for log, division, square root or exp "
+        "of unbounded values at the place named; `torch.autograd.set_detect_anomaly(True)` names the line.",
     .healthy =
         "A batch that is left out now and then; -inf in attention masks and masked scores; missing values "
-        "that the model handles; steps that a "
-        "gradient scaler skips, because their optimizer step never runs.",
+        "that the model handles; steps that a gradient scaler skips, because their optimizer step never "
+        "runs.",
     .cost =
         "Losses at every step. Statistics of inputs, gradients, weights and module outputs at few steps; "
-        "when "
-        "a loss is not finite, capture takes everything for the rest of that step and some steps after.",
+        "when a loss is not finite, capture takes everything for the rest of that step and some steps after.",
     .original = "ExplodingTensor",
     .source = "PyTorch documentation, torch.autograd.detect_anomaly",
     .severity = model::Severity::kError,
@@ -262,13 +252,11 @@ class NonFinite final : public Rule {
         finding.first_step = step.step();
         finding.message = base::format(
             "At {} of {} steps looked at the loss of a batch was not finite; the loop left it out, and "
-            "trained on "
-            "another.",
+            "trained on another.",
             unused_, judged_);
         finding.fix =
             "Nothing, if it stays with few. Else look for the first such batch: a value that is not finite "
-            "in it, a "
-            "mean of nothing (0/0), or log(0).";
+            "in it, a mean of nothing (0/0), or log(0).";
         finding.evidence.push_back(
             {"steps with such a batch", static_cast<double>(unused_), "of", static_cast<double>(judged_)});
         finding.plots = {{"loss", "value"}};
@@ -336,18 +324,16 @@ class NonFinite final : public Rule {
         if (hazard.is_division) {
             finding_.message += base::format(
                 " {} divides by a norm, a deviation or a sum to which nothing is added, or takes its root, "
-                "or "
-                "that of what is cut off at 0: where that is 0, the quotient is NaN, or the derivative.",
+                "or that of what is cut off at 0: where that is 0, the quotient is NaN, or the derivative.",
                 where);
             finding_.fix =
                 "Keep the divisor from 0: torch.nn.functional.normalize(x, dim=-1), x / (norm + 1e-8), "
-                "(x.square().sum(-1) + 1e-8).sqrt(), squares.clamp(min=1e-8).sqrt(), or "
-                "total / count.clamp(min=1).";
+                "(x.square().sum(-1) + 1e-8).sqrt(), squares.clamp(min=1e-8).sqrt(), or total / "
+                "count.clamp(min=1).";
         } else {
             finding_.message += base::format(
                 " {} takes the logarithm of a softmax or sigmoid, which is 0 in floating point where scores "
-                "lie far "
-                "apart: its logarithm is -inf, its derivative NaN.",
+                "lie far apart: its logarithm is -inf, its derivative NaN.",
                 where);
             finding_.fix =
                 "Use the form that cannot overflow: torch.log_softmax(scores, dim=-1) in place of "
@@ -429,16 +415,16 @@ class NonFinite final : public Rule {
                                      "checkpoint that it came from is damaged."
                                    : base::format(
                                          "To begin with, {}; clip gradients with "
-                                         "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
-                                         "before the optimizer step.",
+                                         "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the "
+                                         "optimizer step.",
                                          rate);
                 break;
             case Pass::kInput:
                 finding_.message =
                     base::format("The input of the model holds {} at step {}: {}", what, step.step(), share);
                 finding_.fix =
-                    "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and "
-                    "check the data set with torch.isfinite(x).all() before training.";
+                    "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check "
+                    "the data set with torch.isfinite(x).all() before training.";
                 break;
             case Pass::kForward:
                 finding_.message = base::format("The forward pass became {} in {} at step {}: {}{}", what,
@@ -466,9 +452,8 @@ class NonFinite final : public Rule {
                 finding_.fix =
                     grew ? base::format("Values grew before this: {}, and clip the gradients.", rate)
                          : "Look for an operation whose derivative is unbounded at this point: sqrt or norm "
-                           "at "
-                           "0, log near 0, division by a small number, torch.where with a NaN in the branch "
-                           "that is not taken. In half precision use torch.amp.GradScaler.";
+                           "at 0, log near 0, division by a small number, torch.where with a NaN in the "
+                           "branch that is not taken. In half precision use torch.amp.GradScaler.";
                 break;
             case Pass::kNone: break;
         }
@@ -494,8 +479,7 @@ class NonFinite final : public Rule {
                                          bad.nan + bad.infinite, bad.count, step.step());
         finding_.fix =
             "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check the "
-            "data "
-            "set with torch.isfinite(x).all() before training.";
+            "data set with torch.isfinite(x).all() before training.";
     }
 
     void fire_quiet(const model::StepView& step, const Bad& bad, std::uint64_t places, FindingSink& sink) {
@@ -528,8 +512,7 @@ class NonFinite final : public Rule {
             finding.severity = model::Severity::kWarning;
             finding.tensor = info.name;
             finding.message = base::format(
-                "The evaluation loss is {} at evaluation step {} while the training "
-                "loss is finite.",
+                "The evaluation loss is {} at evaluation step {} while the training loss is finite.",
                 human_number(sample.value), step.step());
             finding.fix =
                 "Check the evaluation data for values that are not finite and for empty batches (the mean of "

@@ -14,20 +14,19 @@ const model::RuleInfo kOptimizerNeverSteps = {
     .title = "Optimizer never steps",
     .summary = "The run is over, and optimizer.step() was never called, perhaps not even backward().",
     .when =
-        "When the recording ends: an optimizer was made for the model, none has stepped, and "
-        "`backward()` ran `passes` times or more (warning); or it never ran, and so many losses that "
-        "gradients lead to were computed in training mode (a note: perhaps nothing was to be trained). "
-        "In both cases the first elements of all parameters stayed as they were. 20 passes or losses at "
-        "least are told.",
+        "When the recording ends: an optimizer was made for the model, none has stepped, and `backward()` "
+        "ran `passes` times or more (warning); or it never ran, and so many losses that gradients lead to "
+        "were computed in training mode (a note: perhaps nothing was to be trained). In both cases the first "
+        "elements of all parameters stayed as they were. 20 passes or losses at least are told.",
     .why = "The weights stay as they are. Nothing is learned, and nothing fails: the loop looks busy.",
     .fix =
         "Call loss.backward() and then optimizer.step() for each batch. If nothing is to be trained: call "
         "model.eval() and use torch.no_grad().",
     .healthy =
-        "A loop that changes weights by hand; evaluations of a loaded model in evaluation mode or "
-        "without gradients; a training that was interrupted in its first step; a model without an "
-        "optimizer, of which gradients are looked at; steps that a GradScaler leaves out "
-        "(loss_scale_overflow tells of those).",
+        "A loop that changes weights by hand; evaluations of a loaded model in evaluation mode or without "
+        "gradients; a training that was interrupted in its first step; a model without an optimizer, of "
+        "which gradients are looked at; steps that a GradScaler leaves out (loss_scale_overflow tells of "
+        "those).",
     .cost = "Before the first step: eight elements of each parameter at every tenth backward pass.",
     .original = "",
     .source = "PyTorch documentation, torch.optim: taking an optimization step",
@@ -52,8 +51,8 @@ class OptimizerNeverSteps final : public Rule {
         finding.tensor = told->tensor;
         if (passes) {
             finding.message = base::format(
-                "backward() ran {:.0f} times and optimizer.step() was never called: the weights "
-                "are as they were.",
+                "backward() ran {:.0f} times and optimizer.step() was never called: the weights are as they "
+                "were.",
                 told->value);
             finding.fix =
                 "Call optimizer.step() after loss.backward(), and optimizer.zero_grad() once per step.";
@@ -61,12 +60,11 @@ class OptimizerNeverSteps final : public Rule {
         } else {
             finding.message = base::format(
                 "{:.0f} losses were computed in training mode, and neither backward() nor optimizer.step() "
-                "was "
-                "ever called: the weights are as they were.",
+                "was ever called: the weights are as they were.",
                 told->value);
             finding.fix =
-                "If the model is to be trained, call loss.backward() and optimizer.step() for each "
-                "batch; if not, call model.eval() and use torch.no_grad().";
+                "If the model is to be trained, call loss.backward() and optimizer.step() for each batch; if "
+                "not, call model.eval() and use torch.no_grad().";
             finding.evidence.push_back({"losses", told->value, "without backward(), told from", least_});
         }
         sink.fire(std::move(finding));

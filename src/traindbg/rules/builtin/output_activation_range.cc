@@ -21,32 +21,25 @@ const model::RuleInfo kOutputActivationRange = {
     .when =
         "Judged when three captured steps agree that what a loss is given is what a sigmoid, tanh or ReLU "
         "returned, told by equal extremes and means. A loss of mse, l1, smooth_l1 or huber: at least `share` "
-        "of "
-        "the targets lie outside of that function's range. Where no such function can be seen: predictions "
-        "that "
-        "in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], and are not what a layer "
-        "returned "
-        "that has no function, or hold exact zeros and nothing "
-        "below, while a fifth of the targets lies beyond. binary_cross_entropy_with_logits behind a ReLU: no "
-        "probability below one half. cross_entropy behind a tanh: no logit beyond 1; behind a ReLU: a "
-        "warning "
-        "if after 100 steps the loss is not clearly below that of guessing, else a note (info).",
+        "of the targets lie outside of that function's range. Where no such function can be seen: "
+        "predictions that in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], and are not "
+        "what a layer returned that has no function, or hold exact zeros and nothing below, while a fifth of "
+        "the targets lies beyond. binary_cross_entropy_with_logits behind a ReLU: no probability below one "
+        "half. cross_entropy behind a tanh: no logit beyond 1; behind a ReLU: a warning if after 100 steps "
+        "the loss is not clearly below that of guessing, else a note (info).",
     .why =
         "What cannot be reached is never learned: the output sits at the end of its range, where sigmoid, "
-        "tanh "
-        "and ReLU pass no gradient.",
+        "tanh and ReLU pass no gradient.",
     .fix =
         "End the model in a plain Linear layer; or scale the targets into the range of the activation "
         "function.",
     .healthy =
         "Targets within the range: images in [-1, 1] behind a tanh, shares in [0, 1] behind a sigmoid, "
-        "counts "
-        "behind a ReLU, a few outliers of them.",
+        "counts behind a ReLU, a few outliers of them.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, with "
-        "a "
-        "histogram of the targets at the first 5, and over what the modules return at the first 5 and every "
-        "50th.",
+        "a histogram of the targets at the first 5, and over what the modules return at the first 5 and "
+        "every 50th.",
     .original = "",
     .source = "PyTorch documentation, torch.nn.CrossEntropyLoss: unnormalized logits",
     .severity = model::Severity::kError,
@@ -192,8 +185,7 @@ class OutputActivationRange final : public Rule {
                                                     base::human_number(seen.highest));
         finding.message = base::format(
             "{:.0f} % of the targets of {} lie where the model's output cannot get: it {}, so its values are "
-            "{}; "
-            "the targets reach from {} to {}.",
+            "{}; the targets reach from {} to {}.",
             100 * share, call.function, made, range_in_words(squash),
             base::human_number(seen.target_values.min), base::human_number(seen.target_values.max));
         finding.fix =
@@ -227,15 +219,13 @@ class OutputActivationRange final : public Rule {
             const double floor = std::log(1 + (classes - 1) * std::exp(-2.0));
             finding.message = base::format(
                 "The logits of {} went through a tanh ({}): none gets beyond 1, so with {:.0f} classes the "
-                "loss "
-                "cannot fall below {}.",
+                "loss cannot fall below {}.",
                 call.function, place, classes, base::human_number(floor));
             finding.evidence.push_back({"lowest loss possible", floor, "", 0});
         } else if (word == "half") {
             finding.message = base::format(
                 "The logits of {} went through a ReLU ({}): none is below zero, so no probability gets below "
-                "one "
-                "half, and {:.0f} % of the labels ask for that.",
+                "one half, and {:.0f} % of the labels ask for that.",
                 call.function, place, 100 * (1 - seen.target_values.mean));
             finding.evidence.push_back({"smallest logit", seen.lowest, "", 0});
         } else {

@@ -30,42 +30,37 @@ const model::RuleInfo kOverRegularized = {
         "A penalty on the weights outweighs the loss and takes them away, or dropout takes nearly all units.",
     .when =
         "The norm of all weight matrices (where there are none, of all embeddings of more than one column) "
-        "fell, at each of the last looks, to less than `shrink` of what it "
-        "was at the start, and the loss has not come far: it is no lower than at the start, or more than "
-        "half of it (or of guessing, the entropy of the labels) and without a downward trend over the "
-        "second half (Mann-Kendall z > -2.5). Where the optimizer has a `weight_decay`, it must pull harder "
-        "than half as much as the loss: decay · ‖w‖ against the norm of the gradient (of AdamW and its "
-        "like, decay against a usual update of 1e-3 / learning rate); where it has none, the norm must have "
-        "fallen at four looks running, to half of `shrink`. After `patience` steps. Where a `weight_decay` "
-        "has pulled that hard at some look, the norm is below half of `shrink`, and the loss rises over the "
-        "second half (z > 2.5), to half as much again as in the eighth of the training where it was lowest "
-        "and more than 30 % of its start: however far it had come. In the loss: what "
-        "backward() is called on exceeds the one loss function's value by more than that value at the start, "
-        "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
-        "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
-        "constant answer (three fifths, where the whole loss falls no more), or the norm is below a "
-        "twentieth of what it "
-        "was. Or, at the end of a run: what backward() is called on exceeds the one loss function's value by "
-        "the same multiple (within 5 %) of the sum of all weights' (or matrices') squares, magnitudes or "
-        "norms at five "
-        "looks and more, over which that sum fell to a third (of magnitudes and norms to its root; the "
-        "weights' norm is below four fifths of what "
-        "it was), so that a penalty on the weights alone is added; that is more than half of the function's "
-        "value; the whole loss has no trend over the last third; and a classification stands still far from "
-        "fitting data that tell more for certain, as for a warning of `underfit`, with more than a fifth of "
-        "the best constant answer's loss and less than 95 % of labels predicted. Dropout: a module drops "
-        "more than "
-        "`dropout` of its values, and after three times "
-        "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
-        "above nine tenths of the best constant answer's, which what is dropped may lift the start far "
-        "above, while evaluations are above four fifths of that; or above three times the evaluation loss.",
+        "fell, at each of the last looks, to less than `shrink` of what it was at the start, and the loss "
+        "has not come far: it is no lower than at the start, or more than half of it (or of guessing, the "
+        "entropy of the labels) and without a downward trend over the second half (Mann-Kendall z > -2.5). "
+        "Where the optimizer has a `weight_decay`, it must pull harder than half as much as the loss: decay "
+        "· ‖w‖ against the norm of the gradient (of AdamW and its like, decay against a usual update of 1e-3 "
+        "/ learning rate); where it has none, the norm must have fallen at four looks running, to half of "
+        "`shrink`. After `patience` steps. Where a `weight_decay` has pulled that hard at some look, the "
+        "norm is below half of `shrink`, and the loss rises over the second half (z > 2.5), to half as much "
+        "again as in the eighth of the training where it was lowest and more than 30 % of its start: however "
+        "far it had come. In the loss: what backward() is called on exceeds the one loss function's value by "
+        "more than that value at the start, the excess and the norm of the weights fall to less than "
+        "`shrink`, the total falls, and of its fall less than a fifth is the loss function's own, whose "
+        "value is no better than four fifths of the best constant answer (three fifths, where the whole loss "
+        "falls no more), or the norm is below a twentieth of what it was. Or, at the end of a run: what "
+        "backward() is called on exceeds the one loss function's value by the same multiple (within 5 %) of "
+        "the sum of all weights' (or matrices') squares, magnitudes or norms at five looks and more, over "
+        "which that sum fell to a third (of magnitudes and norms to its root; the weights' norm is below "
+        "four fifths of what it was), so that a penalty on the weights alone is added; that is more than "
+        "half of the function's value; the whole loss has no trend over the last third; and a classification "
+        "stands still far from fitting data that tell more for certain, as for a warning of `underfit`, with "
+        "more than a fifth of the best constant answer's loss and less than 95 % of labels predicted. "
+        "Dropout: a module drops more than `dropout` of its values, and after three times `patience` steps, "
+        "or at the end, the training loss is above half of its start (or of guessing), or above nine tenths "
+        "of the best constant answer's, which what is dropped may lift the start far above, while "
+        "evaluations are above four fifths of that; or above three times the evaluation loss.",
     .why =
         "The penalty is there to choose among models that fit. Where it is stronger than the loss, the best "
         "model is the one whose weights are 0, and that is where the training goes.",
     .fix =
         "Lower weight_decay to about 1e-4 (AdamW: 1e-2), or the factor of a penalty added to the loss. "
-        "Dropout "
-        "of 0.1 to 0.5: p is the share that is dropped, not the share that is kept.",
+        "Dropout of 0.1 to 0.5: p is the share that is dropped, not the share that is kept.",
     .healthy =
         "Weights that shrink while the loss falls, as those before norm layers do; decay that a gradient "
         "holds in balance; pruning; a loss that is a sum of several, of which the others are no penalty on "
@@ -212,8 +207,7 @@ class OverRegularized final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "What is added to {} is {} times its value at the start, and the training lowers that instead: "
-            "it "
-            "fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} to "
+            "it fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} to "
             "{}.",
             added_.function(), human_number(before / value_before), human_number(before), human_number(now),
             step.step(), human_number(first_norm_), human_number(norm_), added_.function(),

@@ -29,53 +29,38 @@ const model::RuleInfo kOverfit = {
         "Evaluation steps between two training steps are one evaluation, and their mean loss is its result, "
         "without those that evaluate the training's own data, where there are others: batches at whose place "
         "in an evaluation nine tenths of the rows were known from the training (where that changes, results "
-        "begin "
-        "anew). "
-        "It fires when the results of the last `patience` evaluations all exceed the best one before them by "
-        "more "
-        "than `give_back` of what had been learned (from the first result, or the training's start, to the "
-        "best), by "
-        "more than 10 %, and by three times the noise between evaluations (or by half of `give_back`, by "
-        "more "
-        "than 30 %, and in eight evaluations and more that rise without a turn, Mann-Kendall z > 3.5), while "
-        "the training loss of the "
-        "same "
-        "function is below what it was at the best one by two standard errors and both are below where the "
-        "training began; not while all of these results are below half of the training loss. It also "
-        "fires when the loss of five or more evaluations began where the training began and has only risen "
-        "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
-        "only (near the training's mean loss before the first evaluation, within a quarter, where labels of "
-        "the nearest of 250 and more rows of the inputs differ by more than 92 % of what those of any two "
-        "do). "
-        "At the end of five evaluations and more it fires where the training loss is below 5 % of that "
-        "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best. "
-        "Only a note (info) is left of a rise where other weights than those of the last step were loaded "
-        "after it, as an early stopping does with those of its best evaluation, or where another model than "
-        "that was evaluated in the end, and there is a copy of it with other weights, which no optimizer "
-        "trained; but a warning where the "
-        "loss "
-        "is "
-        "one of numbers (mse_loss, l1_loss and the like) and these are known to be the weights of an "
-        "evaluation "
-        "by which half of that rise was there already.",
+        "begin anew). It fires when the results of the last `patience` evaluations all exceed the best one "
+        "before them by more than `give_back` of what had been learned (from the first result, or the "
+        "training's start, to the best), by more than 10 %, and by three times the noise between evaluations "
+        "(or by half of `give_back`, by more than 30 %, and in eight evaluations and more that rise without "
+        "a turn, Mann-Kendall z > 3.5), while the training loss of the same function is below what it was at "
+        "the best one by two standard errors and both are below where the training began; not while all of "
+        "these results are below half of the training loss. It also fires when the loss of five or more "
+        "evaluations began where the training began and has only risen since, while the training loss fell "
+        "by more than 3 %: what is learned holds for the training data only (near the training's mean loss "
+        "before the first evaluation, within a quarter, where labels of the nearest of 250 and more rows of "
+        "the inputs differ by more than 92 % of what those of any two do). At the end of five evaluations "
+        "and more it fires where the training loss is below 5 % of that of evaluation, and that began near "
+        "the start, was never below 40 % of it, and stands near its best. Only a note (info) is left of a "
+        "rise where other weights than those of the last step were loaded after it, as an early stopping "
+        "does with those of its best evaluation, or where another model than that was evaluated in the end, "
+        "and there is a copy of it with other weights, which no optimizer trained; but a warning where the "
+        "loss is one of numbers (mse_loss, l1_loss and the like) and these are known to be the weights of an "
+        "evaluation by which half of that rise was there already.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
-        "it "
-        "worse on new data.",
+        "it worse on new data.",
     .fix =
         "Keep the checkpoint of the best evaluation (early stopping). More data or augmentation; weight "
-        "decay or "
-        "dropout; a smaller model. If the evaluation loss only ever rose: check that labels belong to their "
-        "inputs.",
+        "decay or dropout; a smaller model. If the evaluation loss only ever rose: check that labels belong "
+        "to their inputs.",
     .healthy =
         "An evaluation loss that creeps up a little in a long training whose accuracy holds; noise from a "
-        "small "
-        "evaluation set; an evaluation loss below the training loss (dropout, augmentation); an early "
+        "small evaluation set; an evaluation loss below the training loss (dropout, augmentation); an early "
         "stopping that loads its best weights at the end: load_state_dict() of copies.",
     .cost =
         "One number per training step and per evaluation step; a comparison of some hundred rows of the "
-        "first "
-        "inputs with each other, once.",
+        "first inputs with each other, once.",
     .original = "Overfit, Overtraining",
     .source = "Prechelt, \"Early Stopping - But When?\", 1998",
     .severity = model::Severity::kWarning,
@@ -325,15 +310,13 @@ class Overfit final : public Rule {
         finding.tensor = function_;
         finding.message = base::format(
             "The training loss fell from {} to {}, the evaluation loss never got below where it began: {} at "
-            "best, {} "
-            "after step {}.",
+            "best, {} after step {}.",
             human_number(start), human_number(now.train), human_number(lowest_), human_number(now.loss),
             now.step);
         finding.message += parts_in_words();
         finding.fix =
             "Check that labels belong to their inputs (were both shuffled in the same order?), and that "
-            "evaluation "
-            "data is prepared as training data is.";
+            "evaluation data is prepared as training data is.";
         finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start});
         finding.evidence.push_back({"training loss", now.train, "at the start", start});
         for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
@@ -362,8 +345,7 @@ class Overfit final : public Rule {
         finding.message += parts_in_words();
         finding.fix =
             "Add data or augmentation, or take a smaller model, weight decay or dropout; check that "
-            "evaluation "
-            "data is like training data.";
+            "evaluation data is like training data.";
         finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
         finding.evidence.push_back({"training loss", now.train, "evaluation loss", now.loss});
         finding.plots = {{function_, "value"}};
@@ -388,8 +370,7 @@ class Overfit final : public Rule {
         finding.tensor = function_;
         finding.message = base::format(
             "The evaluation loss was best after step {} ({}) and is {} after step {}, {:.0f} % higher, while "
-            "the "
-            "training loss fell from {} to {}.",
+            "the training loss fell from {} to {}.",
             best_.step, human_number(best_.loss), human_number(now.loss), now.step,
             100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
             human_number(now.train));
@@ -397,16 +378,14 @@ class Overfit final : public Rule {
         if (left_with != nullptr) {
             finding.message += base::format(
                 " After the last step the weights of about step {} were loaded, with which it was {}: not "
-                "the "
-                "best ones.",
+                "the best ones.",
                 left_with->step, human_number(left_with->loss));
             finding.evidence.push_back(
                 {"evaluation loss of the weights that were loaded", left_with->loss, "best", best_.loss});
         }
         finding.fix = base::format(
             "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
-            "decay or "
-            "dropout.",
+            "decay or dropout.",
             best_.step);
         finding.evidence.push_back({"evaluation loss", now.loss, "best", best_.loss});
         finding.evidence.push_back({"training loss", now.train, "then", best_.train});

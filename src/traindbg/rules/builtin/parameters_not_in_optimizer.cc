@@ -11,36 +11,33 @@ const model::RuleInfo kParametersNotInOptimizer = {
     .name = "parameters_not_in_optimizer",
     .title = "Parameters not in the optimizer",
     .summary =
-        "Parameters of the model require gradients and get them, but no optimizer was given them: they "
-        "never change.",
+        "Parameters of the model require gradients and get them, but no optimizer was given them: they never "
+        "change.",
     .when =
         "At every look over `steps` steps in a row, from the second step on, a parameter of a watched model "
         "requires gradients and has one, no optimizer of the process holds it (also none that has not "
         "stepped yet), and its values do not change otherwise. Error where such weights still have the "
         "distribution that an initialiser gives; warning where they did not require gradients before; info "
-        "where "
-        "they do not, because then they were trained "
-        "or loaded before; warning where that cannot be told. The same of parameters of no watched model "
-        "that "
-        "the graph of the loss ends in, as those of a criterion are: warning where they are as they were "
-        "drawn, else info. Or the model for which the optimizer was made is gone, and at ten steps in a row "
-        "a backward pass gave no gradient to what the optimizer has, but did to parameters that no optimizer "
-        "has and that stay as they are (error). Or the graphs of two losses that are looked at end in "
-        "copies of the optimizer's parameters, which no optimizer has, and in none of these (error).",
+        "where they do not, because then they were trained or loaded before; warning where that cannot be "
+        "told. The same of parameters of no watched model that the graph of the loss ends in, as those of a "
+        "criterion are: warning where they are as they were drawn, else info. Or the model for which the "
+        "optimizer was made is gone, and at ten steps in a row a backward pass gave no gradient to what the "
+        "optimizer has, but did to parameters that no optimizer has and that stay as they are (error). Or "
+        "the graphs of two losses that are looked at end in copies of the optimizer's parameters, which no "
+        "optimizer has, and in none of these (error).",
     .why =
         "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
         "around it, so that the loss falls, only less far.",
     .fix =
-        "Make the optimizer after the model is complete: after heads are replaced, layers are added, and "
-        "the model is moved or wrapped; give it model.parameters(), or add_param_group(). If the part is "
-        "meant to stay as it is, say requires_grad_(False): its gradients cost time and memory. To go back "
-        "to "
-        "an earlier model, load its state into the one that the optimizer has.",
+        "Make the optimizer after the model is complete: after heads are replaced, layers are added, and the "
+        "model is moved or wrapped; give it model.parameters(), or add_param_group(). If the part is meant "
+        "to stay as it is, say requires_grad_(False): its gradients cost time and memory. To go back to an "
+        "earlier model, load its state into the one that the optimizer has.",
     .healthy =
-        "Several optimizers that step in turn or seldom, as in a GAN: all that exist count. Parameters "
-        "that a loop changes by hand. Frozen parameters, and those without a gradient. A loaded model of "
-        "which only the head is trained (info). Networks in a loss whose weights were loaded (info); copies "
-        "of what is trained, as targets are.",
+        "Several optimizers that step in turn or seldom, as in a GAN: all that exist count. Parameters that "
+        "a loop changes by hand. Frozen parameters, and those without a gradient. A loaded model of which "
+        "only the head is trained (info). Networks in a loss whose weights were loaded (info); copies of "
+        "what is trained, as targets are.",
     .cost =
         "A look at the parameters' gradients at the first 10 steps and then every 25th, and at the ends of "
         "the loss's graph at three, of which 64 parameters are looked at beside the model's. Where one is "
@@ -87,28 +84,26 @@ class ParametersNotInOptimizer final : public Rule {
         finding.places = static_cast<std::uint64_t>(left_out->value);
         finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
         finding.message = base::format(
-            "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer "
-            "has them: they never change.{}",
+            "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer has them: they "
+            "never change.{}",
             left_out->value, left_out->place,
             is_thawed  ? " They were frozen up to then, as if for an optimizer that was made without them."
             : is_fresh ? " Their weights are as they were initialised."
                        : "");
         finding.fix =
             is_loaded ? base::format(
-                            "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the "
-                            "time for its gradients. Else give its parameters to the optimizer.",
+                            "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the time "
+                            "for its gradients. Else give its parameters to the optimizer.",
                             left_out->place)
             : is_thawed
                 ? base::format(
                       "Where they are unfrozen, give them to the optimizer: "
-                      "optimizer.add_param_group({{\"params\": {}.parameters(), \"lr\": ...}}); or make "
-                      "the optimizer with all parameters from the start, which skips those without a "
-                      "gradient.",
+                      "optimizer.add_param_group({{\"params\": {}.parameters(), \"lr\": ...}}); or make the "
+                      "optimizer with all parameters from the start, which skips those without a gradient.",
                       left_out->place)
                 : base::format(
-                      "Give the parameters of {} to the optimizer: make it with "
-                      "model.parameters() after the model is complete, or call "
-                      "optimizer.add_param_group().",
+                      "Give the parameters of {} to the optimizer: make it with model.parameters() after the "
+                      "model is complete, or call optimizer.add_param_group().",
                       left_out->place);
         sink.fire(std::move(finding));
     }

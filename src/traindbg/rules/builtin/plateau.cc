@@ -30,16 +30,13 @@ const model::RuleInfo kPlateau = {
     .when =
         "When the run is over, after `min_steps` steps and more with the loss of a known function: the "
         "training has learned, by more than twice the noise of its losses, and over at least the last "
-        "`share` "
-        "of its steps the loss has no trend (Mann-Kendall z between -2 and 2.5, and of their first half "
-        "above "
-        "-2), and its last third is below "
-        "its first by no more than `gain` of all that the loss fell before and a twentieth of what is left, "
-        "or no more than noise explains (z > -1). Not where an evaluation was better in the later half of "
-        "that time than all before it, nor where the learning rate was almost nothing (schedule_collapsed), "
-        "nor "
-        "far from fitting the training data (underfit). Losses of a game, as in a GAN, are not judged. A "
-        "note (info), as a training that has come to the noise of its data looks the same.",
+        "`share` of its steps the loss has no trend (Mann-Kendall z between -2 and 2.5, and of their first "
+        "half above -2), and its last third is below its first by no more than `gain` of all that the loss "
+        "fell before and a twentieth of what is left, or no more than noise explains (z > -1). Not where an "
+        "evaluation was better in the later half of that time than all before it, nor where the learning "
+        "rate was almost nothing (schedule_collapsed), nor far from fitting the training data (underfit). "
+        "Losses of a game, as in a GAN, are not judged. A note (info), as a training that has come to the "
+        "noise of its data looks the same.",
     .why =
         "These steps cost as much as the others. The loss is at the floor of the data or of the model, or "
         "the learning rate is too large to come any lower.",
@@ -51,8 +48,8 @@ const model::RuleInfo kPlateau = {
         "(grokking); losses that need not fall (GANs, policies).",
     .cost =
         "One number a step, of training and of evaluation; the classes of every 5th batch, statistics of "
-        "what the loss was given at some steps, and a comparison of the first rows with each other, once, "
-        "to know a training that is far from fitting its data.",
+        "what the loss was given at some steps, and a comparison of the first rows with each other, once, to "
+        "know a training that is far from fitting its data.",
     .original = "",
     .source =
         "Prechelt, \"Early stopping - but when?\", 1998; Mann, \"Nonparametric tests against trend\", "

@@ -33,56 +33,44 @@ const model::RuleInfo kPoorWeightInit = {
     .when =
         "Alike (error; warning if the training learns all the same): before the first update and after the "
         "second, every row of the weight of a hidden layer, or of a matrix that is of no layer, such as the "
-        "means of a mixture, has the same least and largest value as the others, "
-        "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows; "
-        "what "
-        "is of no layer, half as many as rows after the first update). "
-        "Copies (warning): so it is with some rows, at least two and a twentieth of a matrix, and others of "
-        "the same matrix. "
-        "Zeros (error): two weight matrices that can be multiplied, of one module or of modules next to each "
-        "other, and their gradients are all 0, whenever they are looked at, eight times in 40 steps or more, "
-        "and biases of these modules, where there are any, do get a gradient. A note (info) for one such "
-        "matrix alone; a warning, after 100 steps, where it is the table of an embedding with rows of two "
-        "values "
-        "and more. "
-        "Constant (warning): the weights of at least half of the hidden layers start as one value other "
-        "than 0, no other matrix of the same module is drawn at random, and "
-        "after `patience` steps the training has not come far. "
+        "means of a mixture, has the same least and largest value as the others, and so has every row of its "
+        "gradient (a recurrent or attention layer may have four kinds of rows; what is of no layer, half as "
+        "many as rows after the first update). Copies (warning): so it is with some rows, at least two and a "
+        "twentieth of a matrix, and others of the same matrix. Zeros (error): two weight matrices that can "
+        "be multiplied, of one module or of modules next to each other, and their gradients are all 0, "
+        "whenever they are looked at, eight times in 40 steps or more, and biases of these modules, where "
+        "there are any, do get a gradient. A note (info) for one such matrix alone; a warning, after 100 "
+        "steps, where it is the table of an embedding with rows of two values and more. Constant (warning): "
+        "the weights of at least half of the hidden layers start as one value other than 0, no other matrix "
+        "of the same module is drawn at random, and after `patience` steps the training has not come far. "
         "Too large: the first loss is more than `loss` times that of guessing (the entropy of the labels; "
         "for a mean squared error, the labels' own mean square; for other distances, the root of that; for a "
-        "binary "
-        "cross-entropy, ln 2), and in the typical weight matrix, or in "
-        "the one before the loss, std · √fan_in exceeds `large` (1.5 times that of guessing, where the "
-        "typical one exceeds three times `large`); a warning once 20 steps have not brought "
-        "the loss below "
-        "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
-        "least half of three or more matrices (below 0.35, where less than a thousandth of what the first "
-        "layer "
-        "returns is left in what the last one does, and less than a quarter from one to the next), what the "
-        "layers return varies less from sample to sample from one to the next, and "
-        "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned, "
-        "or "
-        "what the model returns differs from sample to sample by less than a quarter of what targets do. Of "
-        "a loss made by hand, which need not fall: it is below `small` in all matrices and below a tenth of "
-        "that in the typical one, at the start and still after `patience` steps.",
+        "binary cross-entropy, ln 2), and in the typical weight matrix, or in the one before the loss, std · "
+        "√fan_in exceeds `large` (1.5 times that of guessing, where the typical one exceeds three times "
+        "`large`); a warning once 20 steps have not brought the loss below guessing, until then a note "
+        "(info). Too small (warning): std · √fan_in is below `small` in at least half of three or more "
+        "matrices (below 0.35, where less than a thousandth of what the first layer returns is left in what "
+        "the last one does, and less than a quarter from one to the next), what the layers return varies "
+        "less from sample to sample from one to the next, and after `patience` steps (25, where the typical "
+        "matrix is below a tenth of that) nothing is learned, or what the model returns differs from sample "
+        "to sample by less than a quarter of what targets do. Of a loss made by hand, which need not fall: "
+        "it is below `small` in all matrices and below a tenth of that in the typical one, at the start and "
+        "still after `patience` steps.",
     .why =
         "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
         "unit. With weights that are too large a model is sure of nonsense, units saturate and gradients "
         "explode; with weights that are too small neither the signal nor the gradient gets through.",
     .fix =
-        "Remove the initialisation by hand (PyTorch's own is sound), or use "
-        "torch.nn.init.kaiming_normal_ for ReLU, xavier_uniform_ for tanh and sigmoid, and zeros for biases "
-        "alone.",
+        "Remove the initialisation by hand (PyTorch's own is sound), or use torch.nn.init.kaiming_normal_ "
+        "for ReLU, xavier_uniform_ for tanh and sigmoid, and zeros for biases alone.",
     .healthy =
         "Output heads, residual branches, adapters (LoRA) and embeddings that start at zero: their gradients "
         "are not alike. A head of zeros whose loss begins to count later. Norm layers, frozen layers. Large "
-        "weights whose outputs are normalised, and inputs "
-        "or targets that are not normalised: the weights are not what is large then. Small weights of a "
-        "training that learns.",
+        "weights whose outputs are normalised, and inputs or targets that are not normalised: the weights "
+        "are not what is large then. Small weights of a training that learns.",
     .cost =
         "Extremes of each row of all weights and gradients at the first three steps and of each channel of "
-        "all "
-        "outputs at the first; statistics of gradients every 10 steps, of weights every 50; the loss.",
+        "all outputs at the first; statistics of gradients every 10 steps, of weights every 50; the loss.",
     .original = "PoorWeightInitialization",
     .source =
         "He et al., \"Delving deep into rectifiers\", ICCV 2015; Glorot, Bengio, \"Understanding the "

@@ -34,8 +34,8 @@ const model::RuleInfo kPosteriorCollapse = {
         "The first steps, before the encoder has learned anything; single variables that are not used; noise "
         "of a policy, whose mean has no such penalty.",
     .cost =
-        "The variance of the latent layers' outputs over up to 64 samples at the first ten steps, then "
-        "every 25th, and from about 800 steps on every 100th; nothing in models without latent variables.",
+        "The variance of the latent layers' outputs over up to 64 samples at the first ten steps, then every "
+        "25th, and from about 800 steps on every 100th; nothing in models without latent variables.",
     .original = "",
     .source = "Bowman et al., \"Generating sentences from a continuous space\", CoNLL 2016",
     .severity = model::Severity::kWarning,

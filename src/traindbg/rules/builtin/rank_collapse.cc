@@ -27,17 +27,13 @@ const model::RuleInfo kRankCollapse = {
         "differ in one direction or two.",
     .when =
         "Directions are counted by the participation ratio of the covariance's eigenvalues over the samples "
-        "of a "
-        "batch, (sum)^2 / (sum of squares). At `looks` looks in a row, from step `patience` on: the output "
-        "of "
-        "a "
-        "model that is trained without labels of the data (as for representation_collapse) has at least "
-        "`units` values for each sample and spreads in fewer than `share` of the directions of what its "
-        "first "
-        "layer is given, and in fewer than half of those that it had in the first looks. Or a training "
-        "has not learned after `steps` steps, and what a layer between the first and the last is given, of "
-        "`units` values or more, spreads in less than `directions`, though the first layer is given at least "
-        "four. A note (info).",
+        "of a batch, (sum)^2 / (sum of squares). At `looks` looks in a row, from step `patience` on: the "
+        "output of a model that is trained without labels of the data (as for representation_collapse) has "
+        "at least `units` values for each sample and spreads in fewer than `share` of the directions of what "
+        "its first layer is given, and in fewer than half of those that it had in the first looks. Or a "
+        "training has not learned after `steps` steps, and what a layer between the first and the last is "
+        "given, of `units` values or more, spreads in less than `directions`, though the first layer is "
+        "given at least four. A note (info).",
     .why =
         "Units that are copies of each other are worth one. A representation that was to tell samples apart "
         "by many values tells them apart by one or two; through a layer whose values all move together, no "
@@ -52,9 +48,8 @@ const model::RuleInfo kRankCollapse = {
         "classes, whose vectors need no more.",
     .cost =
         "At the first ten steps, then at every 25th, and from about 800 steps on at every 100th: the "
-        "products "
-        "of up to 64 samples with each other, by up to 512 values of each, of what the model returns and of "
-        "what up to 16 layers are given.",
+        "products of up to 64 samples with each other, by up to 512 values of each, of what the model "
+        "returns and of what up to 16 layers are given.",
     .original = "",
     .source =
         "Jing et al., \"Understanding dimensional collapse in contrastive self-supervised learning\", ICLR "
@@ -121,8 +116,7 @@ class RankCollapse final : public Rule {
                 loop_finding(output.place, model::Severity::kInfo, seen.in_a_row, output);
             finding.message = base::format(
                 "The {:.0f} values that {} returns for each sample spread in {} directions at step {}; in "
-                "the "
-                "first steps they did in {}, and what the first layer is given does in {}.",
+                "the first steps they did in {}, and what the first layer is given does in {}.",
                 units, output.place, human_number(output.value), step.step(), human_number(seen.start),
                 human_number(input));
             finding.fix =

@@ -21,43 +21,30 @@ const model::RuleInfo kRepeatedBatch = {
     .summary = "All training steps see one and the same batch, although there is more data.",
     .when =
         "The model's inputs have one fingerprint in each of `steps` training steps in a row, bit for bit, "
-        "and "
-        "there is more data at hand: a DataLoader of more than one batch was asked for batches in training, "
-        "the "
-        "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
-        "two "
-        "batches of the same size, or, after three times as many steps, it has 2^n rows (8 to 256) of at "
-        "least 5 values, or of 4 where an evaluation has at least eight times as many rows, is another "
-        "tensor each "
-        "time, and no loader has one batch only (warning), or the "
-        "very same tensor lies "
-        "in four places of lists, as batches do that were all written into one buffer. Without "
-        "such a sign it is a note (info) after three times as "
-        "many steps: "
-        "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
-        "at each step, which somebody made once, a batch that is memorised on purpose; but a warning where "
-        "it comes from a DataLoader of more batches and the model is evaluated on other data (twice, where "
-        "no "
-        "loss of it is computed). Also (warning) "
-        "where, "
-        "after each of three evaluations in a row, a generator of random numbers (torch, NumPy, Python) is "
-        "in "
-        "the state that it had after the one before, and training draws from it.",
+        "and there is more data at hand: a DataLoader of more than one batch was asked for batches in "
+        "training, the batch is a slice of a tensor with at least four times as many rows, or one evaluation "
+        "has at least two batches of the same size, or, after three times as many steps, it has 2^n rows (8 "
+        "to 256) of at least 5 values, or of 4 where an evaluation has at least eight times as many rows, is "
+        "another tensor each time, and no loader has one batch only (warning), or the very same tensor lies "
+        "in four places of lists, as batches do that were all written into one buffer. Without such a sign "
+        "it is a note (info) after three times as many steps: training on all data at once looks the same. "
+        "It is a note, too, where the very same tensor is given at each step, which somebody made once, a "
+        "batch that is memorised on purpose; but a warning where it comes from a DataLoader of more batches "
+        "and the model is evaluated on other data (twice, where no loss of it is computed). Also (warning) "
+        "where, after each of three evaluations in a row, a generator of random numbers (torch, NumPy, "
+        "Python) is in the state that it had after the one before, and training draws from it.",
     .why =
         "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
-        "rest of "
-        "the data is never seen.",
+        "rest of the data is never seen.",
     .fix =
         "Go through the loader: for x, y in loader. next(iter(loader)) begins anew at each call; keep one "
-        "iterator, "
-        "and check that the index of the loop is used.",
+        "iterator, and check that the index of the loop is used.",
     .healthy =
         "Training on the whole data set at each step; a few steps on one batch in a row, as in some kinds of "
         "reinforcement learning and of adversarial training; data whose order is the same in each epoch.",
     .cost =
         "A fingerprint of the model's inputs at the first 100 steps and then at every 50th; of the "
-        "generators' "
-        "states (20 µs) at two steps after each of the first 64 evaluations.",
+        "generators' states (20 µs) at two steps after each of the first 64 evaluations.",
     .original = "",
     .source = "Karpathy, \"A recipe for training neural networks\", 2019 (overfit one batch)",
     .severity = model::Severity::kWarning,
@@ -212,8 +199,7 @@ class RepeatedBatch final : public Rule {
             in_a_row + 1, now);
         finding.fix =
             "Give the evaluation a generator of its own (torch.Generator().manual_seed(0)), or run it inside "
-            "of "
-            "torch.random.fork_rng(), which puts the state back.";
+            "of torch.random.fork_rng(), which puts the state back.";
         finding.evidence.push_back({"evaluations in a row", static_cast<double>(in_a_row + 1), "limit",
                                     static_cast<double>(kEvaluations + 1)});
         finding.plots = {{"loss", "value"}};
@@ -246,8 +232,8 @@ class RepeatedBatch final : public Rule {
             finding.evidence.push_back({"rows of the tensor it is cut from, in batches", in_storage_, "", 0});
         } else if (sign == "containers") {
             finding.message += base::format(
-                "; this one tensor lies in {:.0f} places of lists, as batches do that were all "
-                "written into one buffer.",
+                "; this one tensor lies in {:.0f} places of lists, as batches do that were all written into "
+                "one buffer.",
                 in_containers_);
             finding.evidence.push_back(
                 {"places of the tensor in containers", in_containers_, "limit", kPlaces});
@@ -276,11 +262,9 @@ class RepeatedBatch final : public Rule {
         finding.fix =
             sign == "size" || sign == "evaluated"
                 ? "Look at what chooses the rows: a seed that is set in the function that draws "
-                  "them, an index "
-                  "that stays. If this is all the data, nothing."
+                  "them, an index that stays. If this is all the data, nothing."
             : sign == "containers" ? "Put copies aside (batch.clone()), or a buffer for each batch: what is "
-                                     "written into a buffer "
-                                     "later changes all that refer to it."
+                                     "written into a buffer later changes all that refer to it."
             : sign.empty()
                 ? "Nothing, if this is all the data; else go through it batch by batch."
                 : "Go through the loader (for x, y in loader); next(iter(loader)) begins anew at each call. "

@@ -27,24 +27,21 @@ const model::RuleInfo kReplicaDivergence = {
     .when =
         "After `steps` looked-at steps in a row in which the statistics of a weight differ between ranks (by "
         "more than 1e-6 of its size), while the ranks see different batches, and something shows that the "
-        "copies are "
-        "meant to be one: their gradients are the same, or other weights that change are the same while each "
-        "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel, or "
-        "between "
-        "backward() and the optimizer's step all_reduce() is called on copies of all gradients, which "
-        "themselves stay as they are, or, until step 50 and later, on the gradients themselves once the step "
-        "is over (error). "
-        "Where gradients were recorded, and no gradient and no weight is the same, it may be a training that "
-        "averages its weights now and then: a warning where they began differently "
-        "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
+        "copies are meant to be one: their gradients are the same, or other weights that change are the same "
+        "while each rank is seen to have batches of its own, or the model is wrapped in "
+        "DistributedDataParallel, or between backward() and the optimizer's step all_reduce() is called on "
+        "copies of all gradients, which themselves stay as they are, or, until step 50 and later, on the "
+        "gradients themselves once the step is over (error). Where gradients were recorded, and no gradient "
+        "and no weight is the same, it may be a training that averages its weights now and then: a warning "
+        "where they began differently and still differ at step 50, or drift further apart from step 50 to "
+        "step 100 without ever meeting.",
     .why =
         "What is trained is not one model but several that disturb each other: gradients of one copy are "
         "applied to another. Only one of them is saved and evaluated, and the loss of rank 0 does not show "
         "it.",
     .fix =
         "Wrap the model in DistributedDataParallel and call the wrapper, not model.module: it copies rank "
-        "0's "
-        "weights at the start and averages gradients in each backward pass. By hand: dist.broadcast all "
+        "0's weights at the start and averages gradients in each backward pass. By hand: dist.broadcast all "
         "parameters and buffers once from rank 0, and dist.all_reduce every gradient before each step.",
     .healthy =
         "Ranks that hold parts of a model (tensor parallel, known by ranks that share their batches; "
@@ -326,8 +323,7 @@ class ReplicaDivergence final : public Rule {
         } else if (is_by_reduction_ && is_too_late_) {
             finding.message +=
                 "; all_reduce() is called on the gradients when the optimizer's step is over: it uses those "
-                "that each "
-                "rank has by itself.";
+                "that each rank has by itself.";
         } else if (is_by_reduction_) {
             finding.message +=
                 "; all_reduce() is called on copies of the gradients, and the optimizer uses those that each "
@@ -335,35 +331,32 @@ class ReplicaDivergence final : public Rule {
         } else {
             finding.message +=
                 "; DistributedDataParallel is there, and the gradients that are used are not averaged: the "
-                "model "
-                "inside is called, not the wrapper, or always under no_sync().";
+                "model inside is called, not the wrapper, or always under no_sync().";
         }
         finding.evidence.push_back({"largest difference / size", distance_, "limit", kEqualWithin});
         finding.evidence.push_back({"looked-at steps in a row", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
             are_gradients_same_ ? "Give all ranks the same weights before the first step: wrap the model in "
-                                  "DistributedDataParallel after its weights are made or loaded, or "
-                                  "for t in model.state_dict().values(): dist.broadcast(t, 0)."
+                                  "DistributedDataParallel after its weights are made or loaded, or for t in "
+                                  "model.state_dict().values(): dist.broadcast(t, 0)."
             : ranks_.is_data_parallel() && are_some_same_
                 ? base::format(
                       "Put the model into DistributedDataParallel when its last layer is in place: it "
-                      "averages "
-                      "gradients of the parameters that it was given then, and {} was none of them.",
+                      "averages gradients of the parameters that it was given then, and {} was none of them.",
                       parameter)
             : is_by_reduction_ && is_too_late_
                 ? "Call all_reduce() on the gradients between loss.backward() and optimizer.step()."
             : is_by_reduction_ ? "Copy what all_reduce() made back to where the optimizer looks, e.g. "
-                                 "p.grad.copy_(part) for "
-                                 "each parameter, before optimizer.step(); or reduce p.grad itself."
+                                 "p.grad.copy_(part) for each parameter, before optimizer.step(); or reduce "
+                                 "p.grad itself."
             : ranks_.is_data_parallel()
                 ? "Call the wrapper (ddp_model(x)), not ddp_model.module(x), and leave no_sync() for the "
-                  "last "
-                  "micro-batch of each step."
+                  "last micro-batch of each step."
                 : base::format(
-                      "Before each optimizer.step(): for p in model.parameters(): "
-                      "dist.all_reduce(p.grad); p.grad /= dist.get_world_size(), {} included; or wrap the "
-                      "model in DistributedDataParallel.",
+                      "Before each optimizer.step(): for p in model.parameters(): dist.all_reduce(p.grad); "
+                      "p.grad /= dist.get_world_size(), {} included; or wrap the model in "
+                      "DistributedDataParallel.",
                       parameter);
         finding.plots = {{finding.tensor, "l2"}, {"loss", "value"}};
         sink.fire(std::move(finding));

@@ -26,19 +26,17 @@ const model::RuleInfo kRepresentationCollapse = {
         "numbers, or they have a gradient, because the model itself made them. What the model returns has "
         "two values or more for each sample, and its standard deviation from sample to sample is less than "
         "`share` of what it was in the first three looks, or of the size of the values and half of what it "
-        "was (or a third of what it was to the size, in less than half as many directions), "
-        "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
+        "was (or a third of what it was to the size, in less than half as many directions), or a thousandth "
+        "of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
         "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where all that "
         "loss functions do is to compare by differences two things that have a gradient and are of other "
         "samples, and nothing else takes part in the loss, no target in a term that is written out, say, a "
         "tenth of the size is, if that is a third of what it was to the size at first, and samples spread in "
-        "four directions or more then. Of a loss that is "
-        "nothing but cosines, or squared distances of vectors of length 1, each with a gradient on both "
-        "sides, or where cosine_embedding_loss is the only "
-        "loss function and all its targets are 1, lengths do not count: by how much samples "
-        "point another way than their mean is, of everything that is returned, less than 15 % of what it "
-        "was. Where models "
+        "four directions or more then. Of a loss that is nothing but cosines, or squared distances of "
+        "vectors of length 1, each with a gradient on both sides, or where cosine_embedding_loss is the only "
+        "loss function and all its targets are 1, lengths do not count: by how much samples point another "
+        "way than their mean is, of everything that is returned, less than 15 % of what it was. Where models "
         "return one value a sample, as the distance of a pair, the same is asked of the last layer that was "
         "called two to four times in a step, once for each input; not where several optimizers play against "
         "each other.",
@@ -51,10 +49,8 @@ const model::RuleInfo kRepresentationCollapse = {
         "noise of variance 1, and see that it is used.",
     .healthy =
         "Classifiers and regressions, whose outputs say what their labels say; policies, whose losses are "
-        "made of "
-        "log-probabilities of choices; a single value for each "
-        "sample, as of a critic; small batches; the first steps of a deep network, whose random vectors are "
-        "much alike.",
+        "made of log-probabilities of choices; a single value for each sample, as of a critic; small "
+        "batches; the first steps of a deep network, whose random vectors are much alike.",
     .cost =
         "The deviation of what the model, or a layer that is called again, returns, of up to 64 samples and "
         "4,096 values each, at the first ten steps, then every 25th, and from about 800 steps on every "
@@ -225,8 +221,8 @@ class RepresentationCollapse final : public Rule {
         finding.tensor = "loss/cosine_embedding_loss";
         finding.layer.clear();
         finding.fix =
-            "Give the loss pairs that do not belong together, too, with target -1: without them it "
-            "is content when all vectors are one.";
+            "Give the loss pairs that do not belong together, too, with target -1: without them it is "
+            "content when all vectors are one.";
     }
 
     // Cosines know no length: samples that all point one way are all the same to the loss. What a predictor

@@ -25,17 +25,15 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "kind that keeps one (not SGD without momentum); all of its parameters were given weights by "
         "load_state_dict(); and a state of just such an optimizer (as many parameters, the same learning "
         "rate before any schedule, or a rate that goes on where a schedule that is written out had left it, "
-        "the same settings) was read by torch.load() or taken by state_dict() in "
-        "this process, or an optimizer like it trained here before. Where a training was seen before in "
-        "this process, the loss must go on where it had been: at most a quarter of the way back to its "
-        "start; and it must be the only one before, unless the one before it was such a resumption. What the "
-        "loss does is not asked where an optimizer made "
-        "just like it, for the same parameters, was given a state and then made no step. Judged after "
-        "`patience` steps. Or, without any loading: "
-        "an "
-        "optimizer of the same kind and settings takes the place of another for the same parameters, twice "
-        "or more, the loss goes on where it was each time, so that the weights did not begin anew, and "
-        "nothing but its predecessor's steps wrote to them before the second one began.",
+        "the same settings) was read by torch.load() or taken by state_dict() in this process, or an "
+        "optimizer like it trained here before. Where a training was seen before in this process, the loss "
+        "must go on where it had been: at most a quarter of the way back to its start; and it must be the "
+        "only one before, unless the one before it was such a resumption. What the loss does is not asked "
+        "where an optimizer made just like it, for the same parameters, was given a state and then made no "
+        "step. Judged after `patience` steps. Or, without any loading: an optimizer of the same kind and "
+        "settings takes the place of another for the same parameters, twice or more, the loss goes on where "
+        "it was each time, so that the weights did not begin anew, and nothing but its predecessor's steps "
+        "wrote to them before the second one began.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
         "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "
@@ -50,8 +48,7 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "nothing.",
     .cost =
         "Nothing at ordinary steps: calls that load and save are listened to. Once an optimizer was made "
-        "anew: up to 64 elements of four parameters at each step until the next one is, at most 5000 "
-        "steps.",
+        "anew: up to 64 elements of four parameters at each step until the next one is, at most 5000 steps.",
     .original = "",
     .source = "PyTorch tutorials, Saving and loading a general checkpoint: the state of the optimizer",
     .severity = model::Severity::kWarning,
@@ -137,8 +134,7 @@ class ResumeLostOptimizerState final : public Rule {
         finding.first_step = again_since_;
         finding.message = base::format(
             "The {} is made anew again and again, {:.0f} times since step {}, for the same parameters and "
-            "with "
-            "the same settings, while the weights stay: each time its momentum and averages are lost.",
+            "with the same settings, while the weights stay: each time its momentum and averages are lost.",
             type, again_, again_since_);
         finding.fix = "Make the optimizer once, before the loop over epochs.";
         finding.evidence.push_back({"times made anew", again_, "limit", 2});
@@ -175,8 +171,7 @@ class ResumeLostOptimizerState final : public Rule {
             "though {}.",
             type, first_step_,
             lost_ >= kGivenToAnother ? "it was called on another one, made just like it for the same "
-                                       "parameters, which has made no "
-                                       "step since"
+                                       "parameters, which has made no step since"
             : lost_ >= 2             ? "a state of just such an optimizer was saved or read before"
                                      : "one with the same settings trained these weights");
         if (before_) {

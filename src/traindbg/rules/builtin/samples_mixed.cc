@@ -23,17 +23,16 @@ const model::RuleInfo kSamplesMixed = {
         "In `looks` looks in a row the forward pass of the training gave a recurrent layer or an attention "
         "its input such that it goes from sample to sample, took a softmax over the samples, or cut them "
         "anew by a view or reshape, where a transpose is meant, so that each is made of pieces of several "
-        "(also where they were taken apart before, as clips into frames). "
-        "Along which dimension the samples lie is followed from the model's first input, in two of the first "
-        "steps (up to six where something shows), and only where a loss function was given one label for "
-        "each of them. It fires when it is known that they are samples, which any batch may hold, and no "
-        "steps of one recording: a DataLoader draws batches of this size at random, or, at looks later on, "
-        "rows that were in one batch come in several. Or, with --probe: "
-        "in `looks` probes in a row a copy of the model in evaluation mode, given the same "
-        "batch "
-        "in which each second sample was replaced by the one before it, returned something else for half or "
-        "more of the samples that were left as they are: by more than a thousandth of what samples differ by "
-        "(a fiftieth in 16 bits), and ten times what two passes over the same batch differ by.",
+        "(also where they were taken apart before, as clips into frames). Along which dimension the samples "
+        "lie is followed from the model's first input, in two of the first steps (up to six where something "
+        "shows), and only where a loss function was given one label for each of them. It fires when it is "
+        "known that they are samples, which any batch may hold, and no steps of one recording: a DataLoader "
+        "draws batches of this size at random, or, at looks later on, rows that were in one batch come in "
+        "several. Or, with --probe: in `looks` probes in a row a copy of the model in evaluation mode, given "
+        "the same batch in which each second sample was replaced by the one before it, returned something "
+        "else for half or more of the samples that were left as they are: by more than a thousandth of what "
+        "samples differ by (a fiftieth in 16 bits), and ten times what two passes over the same batch differ "
+        "by.",
     .why =
         "A prediction is worth what the rest of the batch makes it: it changes with the batch size, with the "
         "order of the data, and where one sample comes alone. The loss may fall all the same, by what the "
@@ -45,20 +44,17 @@ const model::RuleInfo kSamplesMixed = {
     .healthy =
         "Batch normalisation, which keeps its own statistics for evaluation; a softmax over pairs of samples "
         "(contrastive losses) or over both in turn (Sinkhorn); one sequence, graph or set whose items are "
-        "labelled. Not probed are models with "
-        "normalisation that never does, batches that are always dealt alike (the nodes of a graph, the items "
-        "of a list, all data at once), graphs that are given as edges or adjacency, labels that number the "
-        "samples of the batch (contrastive losses), values that are rounded to steps of the batch's own "
-        "range "
-        "(quantisation), and trainings of several models. Models whose samples meet on "
-        "purpose (attention over a batch, experts of which each takes so many samples, the deviation of a "
-        "batch as a feature of a discriminator) are not told apart: leave the rule out (--no-rule "
-        "samples_mixed).",
+        "labelled. Not probed are models with normalisation that never does, batches that are always dealt "
+        "alike (the nodes of a graph, the items of a list, all data at once), graphs that are given as edges "
+        "or adjacency, labels that number the samples of the batch (contrastive losses), values that are "
+        "rounded to steps of the batch's own range (quantisation), and trainings of several models. Models "
+        "whose samples meet on purpose (attention over a batch, experts of which each takes so many samples, "
+        "the deviation of a batch as a feature of a discriminator) are not told apart: leave the rule out "
+        "(--no-rule samples_mixed).",
     .cost =
         "At up to six steps a look at the sizes of what functions are given. With --probe: at up to six "
-        "steps a fork of the process and three forward passes without gradients, "
-        "or twice as many where something is found; from the third probe on less than 1 % of the time. Else "
-        "nothing.",
+        "steps a fork of the process and three forward passes without gradients, or twice as many where "
+        "something is found; from the third probe on less than 1 % of the time. Else nothing.",
     .original = "",
     .source =
         "Karpathy, \"A recipe for training neural networks\", 2019 (use backprop to chart dependencies)",
@@ -73,8 +69,7 @@ struct Way {
 constexpr std::array<Way, 5> kWays = {
     Way{"samples_cut_before",
         "the model is given a batch that a view or reshape has cut anew, so that each sample is made of "
-        "pieces "
-        "of several",
+        "pieces of several",
         "Write x.transpose(0, 1) (or permute) where view or reshape is to swap dimensions."},
     Way{"samples_cut_anew",
         "a view or reshape moves the samples of the batch to another dimension: the same values are cut "
@@ -83,15 +78,13 @@ constexpr std::array<Way, 5> kWays = {
     Way{"recurrent_over_samples",
         "a recurrent layer goes from one sample of the batch to the next, and not along any of them",
         "Make the layer with batch_first=True (or without it, where time comes first), or transpose what it "
-        "is "
-        "given."},
+        "is given."},
     Way{"attention_over_samples",
         "each position attends to its place in the other samples of the batch, and to nothing else of its "
         "own",
         "Make the attention with batch_first=True, or give it (positions, batch, features)."},
     Way{"softmax_over_samples",
-        "a softmax sums to one over the samples of the batch, so that each one's share depends on the "
-        "others",
+        "a softmax sums to one over the samples of the batch, so that each one's share depends on the others",
         "Name the dimension of classes, positions or experts: softmax(dim=-1), or dim=1."}};
 
 class SamplesMixed final : public Rule {
@@ -107,8 +100,7 @@ class SamplesMixed final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged() + followed_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no loss function was given one label for each sample of the model's first input, and no "
-               "probe "
-               "told; --probe makes them, where a batch's samples are known";
+               "probe told; --probe makes them, where a batch's samples are known";
     }
 
   private:
@@ -161,8 +153,7 @@ class SamplesMixed final : public Rule {
             100 * changed->value, where);
         finding.fix = base::format(
             "Look in and before {} for what works over the first dimension: view or reshape where transpose "
-            "is "
-            "meant, softmax or mean with dim=0, a layer without batch_first=True.",
+            "is meant, softmax or mean with dim=0, a layer without batch_first=True.",
             where);
         finding.evidence.push_back(
             {"share of the samples left alone that changed", changed->value, "expected", 0});

@@ -32,56 +32,45 @@ const model::RuleInfo kSaturatedActivation = {
         "gradient passes.",
     .when =
         "At least `share` of a hidden tanh or sigmoid layer's values lie at the flat ends (tanh beyond 0.97 "
-        "in "
-        "size, sigmoid below 0.03 or above 0.97) in each of the last `window` captured batches, after 50 "
-        "steps: a "
-        "warning while the training does not learn, a note (info) if it does. A layer that was like this at "
-        "the "
-        "first step has to learn more for that: the loss below 60 % of what guessing gives (of its start, "
-        "where "
-        "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
-        "steps, below a fifth of it or three times the share by "
-        "which "
-        "labels of nearest inputs differ, whichever is more. Where three quarters of its values were, nine "
-        "in ten are now, and "
+        "in size, sigmoid below 0.03 or above 0.97) in each of the last `window` captured batches, after 50 "
+        "steps: a warning while the training does not learn, a note (info) if it does. A layer that was like "
+        "this at the first step has to learn more for that: the loss below 60 % of what guessing gives (of "
+        "its start, where labels are not counted; below 15 % of that, where several layers were like this), "
+        "and, after 200 steps, below a fifth of it or three times the share by which labels of nearest "
+        "inputs differ, whichever is more. Where three quarters of its values were, nine in ten are now, and "
         "weights come before it that would have to learn, it is a warning, however the training goes: what "
         "comes after it learns from what these were drawn as. Of the model's own output the same is said "
         "only of a regression with other weights behind it whose loss, after 200 steps, is above a fifth of "
         "what a constant gives, falls no more, and is known to be above what targets of nearest inputs "
-        "differ by; and something else is asked, and only where the loss "
-        "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
-        "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
-        "start; before that it was still falling (over the second half of the steps until then, by 1.5 times "
-        "what chance does), and since then it is higher by a twentieth and by three times what chance does. "
-        "Gates: "
-        "at the first step all biases of an LSTM or GRU, those of input and state added up, are above "
-        "`bias`, "
-        "or all below its negative, and so beyond the reach of what the weights add: a warning likewise "
-        "while the training has not come far, a note if it has.",
+        "differ by; and something else is asked, and only where the loss compares what was made of it, of "
+        "another number of values: 98 % of its values have been at the flat ends since the first fifth of "
+        "the training, 150 steps at least, and the loss is above 40 % of its start; before that it was still "
+        "falling (over the second half of the steps until then, by 1.5 times what chance does), and since "
+        "then it is higher by a twentieth and by three times what chance does. Gates: at the first step all "
+        "biases of an LSTM or GRU, those of input and state added up, are above `bias`, or all below its "
+        "negative, and so beyond the reach of what the weights add: a warning likewise while the training "
+        "has not come far, a note if it has.",
     .why =
         "At the flat ends the derivative is below 6 % of its largest value (3 % of the input's change for "
         "sigmoid), so each such layer cuts the gradient of all layers before it; the units can hardly come "
         "back.",
     .fix =
         "From the start: initialise with torch.nn.init.xavier_uniform_, standardise the inputs. Later: lower "
-        "the "
-        "learning rate. Between layers ReLU does not saturate; LayerNorm or BatchNorm in front keeps values "
-        "in the middle. Of an LSTM only the biases of the forget gate, the second quarter, are to be 1.",
+        "the learning rate. Between layers ReLU does not saturate; LayerNorm or BatchNorm in front keeps "
+        "values in the middle. Of an LSTM only the biases of the forget gate, the second quarter, are to be "
+        "1.",
     .healthy =
         "The sigmoid at the output of a confident classifier; the tanh at the output of an image generator; "
-        "a mask that has found its answer, while what it is compared with is noisy; gates "
-        "of a model that learns; large biases of the forget gate alone.",
+        "a mask that has found its answer, while what it is compared with is noisy; gates of a model that "
+        "learns; large biases of the forget gate alone.",
     .cost =
         "One pass over the activations' outputs at the first 5 steps, then every 10th up to step 100 and "
         "every 25th after; weights and biases at the first; a comparison of some hundred rows of the first "
-        "inputs "
-        "with "
-        "each other, once; and what loss functions are given.",
+        "inputs with each other, once; and what loss functions are given.",
     .original = "SaturatedActivation",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
-        "AISTATS "
-        "2010",
+        "AISTATS 2010",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.6, 0.05, 1, "values at the flat ends"},
                    {"bias", "size", 3.5, 1, 1e3, "of all biases of gates, that is too large"},
@@ -383,8 +372,8 @@ class SaturatedActivation final : public Rule {
             100 * layer.first_share, base::human_number(now), base::human_number(level_before(layer)));
         finding.fix = base::format(
             "Keep what is given to {} small, by LayerNorm or a smaller factor; a factor that is to grow "
-            "until "
-            "the values are binary has to grow over the whole training, by the epoch and not by the batch.",
+            "until the values are binary has to grow over the whole training, by the epoch and not by the "
+            "batch.",
             place_in_words(info.name));
         finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", kBinary});
         finding.evidence.push_back({"values at the flat ends at the first step", layer.first_share, "", 0});

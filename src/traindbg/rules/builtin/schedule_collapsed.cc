@@ -35,14 +35,11 @@ const model::RuleInfo kScheduleCollapsed = {
         "trend counts); or fewer than a tenth of the steps had a rate above 1/`fall` of the peak, it is less "
         "than a millionth of that, and not much was learned. Else a note (info). A warning, too, where a "
         "ReduceLROnPlateau cuts the rate because its mode is the wrong way round: the first number that it "
-        "was "
-        "given, or the second, is still its best, and four fifths and more of the later ones moved the other "
-        "way than it waits for, three and more. With "
-        "mode=\"max\" this is told where the numbers are the evaluation loss (two are enough then), or have "
-        "fallen by a tenth and more and are of the size of the training loss, and the training loss has "
-        "fallen, too; with mode=\"min\" where there are four of them, and the evaluation loss fell by a "
-        "tenth "
-        "and more, almost each time, while they rose.",
+        "was given, or the second, is still its best, and four fifths and more of the later ones moved the "
+        "other way than it waits for, three and more. With mode=\"max\" this is told where the numbers are "
+        "the evaluation loss (two are enough then), or have fallen by a tenth and more and are of the size "
+        "of the training loss, and the training loss has fallen, too; with mode=\"min\" where there are four "
+        "of them, and the evaluation loss fell by a tenth and more, almost each time, while they rose.",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "

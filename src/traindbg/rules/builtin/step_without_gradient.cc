@@ -14,31 +14,29 @@ const model::RuleInfo kStepWithoutGradient = {
     .name = "step_without_gradient",
     .title = "Step without gradient",
     .summary =
-        "optimizer.step() is called when there are no gradients: none were computed since they were "
-        "cleared.",
+        "optimizer.step() is called when there are no gradients: none were computed since they were cleared.",
     .when =
-        "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters "
-        "has a gradient, or all of them are zero, and either no `backward()` ran since its last step, or "
-        "one did and what it left was cleared before the step. Of several optimizers of PyTorch: gradients "
-        "of one were there when the first of them stepped after a pass, and none is when it steps itself, or "
-        "all "
-        "of them are zero; a note (info) until that has lasted for 50 steps. No threshold.",
+        "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters has "
+        "a gradient, or all of them are zero, and either no `backward()` ran since its last step, or one did "
+        "and what it left was cleared before the step. Of several optimizers of PyTorch: gradients of one "
+        "were there when the first of them stepped after a pass, and none is when it steps itself, or all of "
+        "them are zero; a note (info) until that has lasted for 50 steps. No threshold.",
     .why =
-        "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and "
-        "coasts. Nothing is learned, and nothing fails: the loop looks busy.",
+        "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and coasts. "
+        "Nothing is learned, and nothing fails: the loop looks busy.",
     .fix =
-        "Keep the order zero_grad(), forward, loss.backward(), optimizer.step(). If there is no "
-        "backward(), add it; if zero_grad() stands between backward() and step(), move it before "
-        "backward() or after step().",
+        "Keep the order zero_grad(), forward, loss.backward(), optimizer.step(). If there is no backward(), "
+        "add it; if zero_grad() stands between backward() and step(), move it before backward() or after "
+        "step().",
     .healthy =
-        "Gradients that are zero as backward() computed them: a satisfied margin loss, dead units "
-        "(dead_relu tells of those). Gradient accumulation: the passes since the last step count. Steps "
-        "that a GradScaler leaves out are no steps. Gradients set by hand, or by torch.autograd.grad, are "
+        "Gradients that are zero as backward() computed them: a satisfied margin loss, dead units (dead_relu "
+        "tells of those). Gradient accumulation: the passes since the last step count. Steps that a "
+        "GradScaler leaves out are no steps. Gradients set by hand, or by torch.autograd.grad, are "
         "gradients. Optimizers that are not PyTorch's own may do without: they are judged only where a "
         "backward() ran.",
     .cost =
-        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps "
-        "and then every 25th; no element is read unless a gradient was changed after backward.",
+        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
+        "then every 25th; no element is read unless a gradient was changed after backward.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -77,8 +75,8 @@ class StepWithoutGradient final : public Rule {
         finding.message =
             is_late
                 ? base::format(
-                      "The gradients of all {:.0f} parameters that backward() reached are 0 at all of the "
-                      "{} steps looked at since step {}, and were not before: cleared before the step, or "
+                      "The gradients of all {:.0f} parameters that backward() reached are 0 at all of the {} "
+                      "steps looked at since step {}, and were not before: cleared before the step, or "
                       "multiplied by 0, as clip_grad_norm_ does where their norm is infinite.",
                       reached->value, seen_.count(), seen_.first())
             : cleared

@@ -29,17 +29,14 @@ const model::RuleInfo kStoppedTooEarly = {
     .summary = "The training ended while the loss still fell: more steps would have made it better.",
     .when =
         "When the run is over, after 40 steps and more: over the last third of it the loss fell "
-        "significantly "
-        "(Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that third; the "
-        "learning rate is not near 0. A note (info), from `min_steps` steps on; a warning where that third "
-        "brought more than `steep` of all that the training has gained, so that it hardly slowed down, it "
-        "began no higher than the training, and more than 60 % of the first loss is left; or where, of four "
-        "evaluations and more, each was better than the one before, the last by more than `fall` and to more "
-        "than 40 % of the first loss, at no less than half of the highest rate; or, of three to five within "
-        "200 "
-        "steps, by 0.1 more than `fall` and to more than 15 % of it; or, of four and more, by more than 8 %, "
-        "by "
-        "more than ever before and to more than 60 % of it. A warning, too, where the "
+        "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
+        "third; the learning rate is not near 0. A note (info), from `min_steps` steps on; a warning where "
+        "that third brought more than `steep` of all that the training has gained, so that it hardly slowed "
+        "down, it began no higher than the training, and more than 60 % of the first loss is left; or where, "
+        "of four evaluations and more, each was better than the one before, the last by more than `fall` and "
+        "to more than 40 % of the first loss, at no less than half of the highest rate; or, of three to five "
+        "within 200 steps, by 0.1 more than `fall` and to more than 15 % of it; or, of four and more, by "
+        "more than 8 %, by more than ever before and to more than 60 % of it. A warning, too, where the "
         "training's own loop tells that more was planned: its outermost loop was to go so many times (told "
         "by the program's text, where that is certain), was left after fewer than 80 % of them by an early "
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
@@ -49,28 +46,24 @@ const model::RuleInfo kStoppedTooEarly = {
         "rises to its height), or, with a patience of one or two, a min_delta that is known and more than a "
         "tenth of the first loss left, the last three by more than 30 % (20 % where less than a quarter of "
         "the rounds was made, 10 % where less than a tenth was) and the last one by more than 4 %, but by "
-        "less "
-        "than the early stopping's min_delta; or as many "
-        "as the patience were no better in all, but not in a row, and since the first of these it fell by "
-        "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
-        "waits for higher values and ended the loop as soon as it could, while the evaluation loss got "
-        "better each time (or, where none is seen, the training loss fell by a quarter); if it is asked at "
-        "each step about the loss of its batch, and that loss, never below its lowest before, fell over the "
-        "steps that it waited (z < -3, by 5 % and more), or over these and as many before (z < -4, by 15 % "
-        "and "
-        "more), where the losses of single batches differ by a tenth and more from one to the next.",
+        "less than the early stopping's min_delta; or as many as the patience were no better in all, but not "
+        "in a row, and since the first of these it fell by more than 10 %. Also where the program's text "
+        "tells that what it is asked about is a loss: if it waits for higher values and ended the loop as "
+        "soon as it could, while the evaluation loss got better each time (or, where none is seen, the "
+        "training loss fell by a quarter); if it is asked at each step about the loss of its batch, and that "
+        "loss, never below its lowest before, fell over the steps that it waited (z < -3, by 5 % and more), "
+        "or over these and as many before (z < -4, by 15 % and more), where the losses of single batches "
+        "differ by a tenth and more from one to the next.",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
-        "early "
-        "stopping: lower is better for a loss, the best value begins at infinity, each better value sets the "
-        "count back to 0, and the least gain that counts (min_delta) is small beside what an epoch gains.",
+        "early stopping: lower is better for a loss, the best value begins at infinity, each better value "
+        "sets the count back to 0, and the least gain that counts (min_delta) is small beside what an epoch "
+        "gains.",
     .healthy =
         "A short trial, of fewer than 40 steps; a training whose evaluation loss rises already; a schedule "
-        "that has reached its "
-        "end; an early stopping whose best evaluation is as long ago as its patience; a loop that is left "
-        "when "
-        "a target is reached or the time is up.",
+        "that has reached its end; an early stopping whose best evaluation is as long ago as its patience; a "
+        "loop that is left when a target is reached or the time is up.",
     .cost =
         "One number a step, of training and of evaluation; where evaluations begin, and at the end the "
         "program's text.",
@@ -152,8 +145,8 @@ class StoppedTooEarly final : public Rule {
             return fire_left(
                 "steps",
                 base::format("while the training loss fell: its patience, {}, is counted in "
-                             "steps, and over these{} the loss of single batches fell from {} "
-                             "to {}, but was never below the lowest one before",
+                             "steps, and over these{} the loss of single batches fell from {} to {}, but was "
+                             "never below the lowest one before",
                              left_.patience(), levels.is_with_before ? " and as many before" : "",
                              human_number(levels.before), human_number(levels.after)),
                 sink);
@@ -371,8 +364,7 @@ class StoppedTooEarly final : public Rule {
         else
             finding.fix =
                 "Look at what the early stopping counts as better: of a loss, lower values; from which best "
-                "value "
-                "it begins (infinity); and by how much at least (min_delta).";
+                "value it begins (infinity); and by how much at least (min_delta).";
         finding.evidence.push_back(
             {"rounds", static_cast<double>(left_.done()), "planned", static_cast<double>(left_.planned())});
         finding.plots = {{finding.tensor, "value"}};
@@ -421,8 +413,7 @@ class StoppedTooEarly final : public Rule {
             human_number(evaluation_.first()));
         finding.fix =
             "Train for more epochs; of early stopping, look at its patience and at the least gain that "
-            "counts "
-            "(min_delta).";
+            "counts (min_delta).";
         finding.evidence.push_back(
             {"evaluation loss", evaluation_.last(), "the one before", evaluation_.before()});
         finding.plots = {{evaluation_.function(), "value"}};

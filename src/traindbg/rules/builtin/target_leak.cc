@@ -23,40 +23,37 @@ const model::RuleInfo kTargetLeak = {
     .when =
         "The model's input is a table of at least 24 rows and two columns of floating point, or as many "
         "series, of which the last step is looked at, as (rows, steps, values), (steps, rows, values) or "
-        "(rows, channels, steps), with one label for each row, and in `looks` of the first five steps "
-        "one and the same column has a correlation with the "
-        "label whose size is 1 but for rounding (1e-6). Or, of labels 0 and 1, one and the same column has "
-        "its usual value in all rows of the one label, and another value in rows of the other alone, which "
-        "agrees with the label in `agreement` of the rows of each step and more. Or, of labels 0 and 1, one "
-        "and the same column, and no other one, has a value beyond which lie all rows of one label, in "
-        "`looks` steps and more together, with 20 rows and more of each label, and rows of both labels lie "
-        "as near to that value as rows lie to each other (16 standard deviations divided by the number of "
-        "rows): so lies the limit by which a label is made of a number. Or, of a table of three columns and "
-        "more, in `looks` of those steps and in all whose labels differ in half of the rows and at least 24, "
-        "one and the same column, and no other one, has the rows in the order of their labels, which is not "
-        "the order that they came in: a curve leads from the one to the other. A note (info) where the other "
-        "columns "
-        "tell no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on "
-        "average). Or, of a model of a language that goes from left to right (attention that hides later "
-        "positions, a recurrent layer of one direction), the classes that a negative log-likelihood is given "
-        "are the tokens that an embedding was given, each at its own place, in two of the first three steps "
-        "in a row, and nothing between the two moves them along.",
+        "(rows, channels, steps), with one label for each row, and in `looks` of the first five steps one "
+        "and the same column has a correlation with the label whose size is 1 but for rounding (1e-6). Or, "
+        "of labels 0 and 1, one and the same column has its usual value in all rows of the one label, and "
+        "another value in rows of the other alone, which agrees with the label in `agreement` of the rows of "
+        "each step and more. Or, of labels 0 and 1, one and the same column, and no other one, has a value "
+        "beyond which lie all rows of one label, in `looks` steps and more together, with 20 rows and more "
+        "of each label, and rows of both labels lie as near to that value as rows lie to each other (16 "
+        "standard deviations divided by the number of rows): so lies the limit by which a label is made of a "
+        "number. Or, of a table of three columns and more, in `looks` of those steps and in all whose labels "
+        "differ in half of the rows and at least 24, one and the same column, and no other one, has the rows "
+        "in the order of their labels, which is not the order that they came in: a curve leads from the one "
+        "to the other. A note (info) where the other columns tell no more than by chance ((rows - 1) r², r "
+        "the correlation with the label, is below 2 on average). Or, of a model of a language that goes from "
+        "left to right (attention that hides later positions, a recurrent layer of one direction), the "
+        "classes that a negative log-likelihood is given are the tokens that an embedding was given, each at "
+        "its own place, in two of the first three steps in a row, and nothing between the two moves them "
+        "along.",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
-        "and "
-        "the column is not there when it counts.",
+        "and the column is not there when it counts.",
     .fix = "Remove the column, or the join, shift or window that brought it in.",
     .healthy =
         "Columns that say much of the label, also those that part it, as groups that lie apart do; tables of "
-        "one column, as in exercises; series whose label is an "
-        "earlier value, as where memory is tried out; rows that come one after the other in time, by which "
-        "the "
-        "label goes one way, too; inputs that are images, which are not looked at; tokens that a model "
-        "shifts inside, hides or brings back out of a code (an autoencoder).",
+        "one column, as in exercises; series whose label is an earlier value, as where memory is tried out; "
+        "rows that come one after the other in time, by which the label goes one way, too; inputs that are "
+        "images, which are not looked at; tokens that a model shifts inside, hides or brings back out of a "
+        "code (an autoencoder).",
     .cost =
         "At the first 5 steps about forty passes over the model's input, where it is a table of at most a "
-        "million "
-        "values; and a sort of its columns, of at most 65,536.",
+        "million values; and a sort of its columns, of at most 65,536. At the first 3 a way through some "
+        "hundred nodes of a loss's graph, where it is a negative log-likelihood.",
     .original = "",
     .source =
         "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
@@ -181,8 +178,7 @@ class TargetLeak final : public Rule {
         finding.tensor = "input/0";
         finding.message = base::format(
             "Column {:.0f} of the model's input is what the label was made of: of {:.0f} rows in {} steps "
-            "all "
-            "{} {} have label 1, all others label 0, and rows lie on both sides as near as {}.",
+            "all {} {} have label 1, all others label 0, and rows lie on both sides as near as {}.",
             limit_.column, limit_.rows, limit_.steps, limit_.is_above ? "above" : "below",
             base::human_number(limit_.is_above ? limit_.low : limit_.high), base::human_number(gap));
         finding.fix = base::format("Remove column {:.0f}: whoever knows it knows the label.", limit_.column);
@@ -253,8 +249,8 @@ class TargetLeak final : public Rule {
             "The targets of the loss are the tokens that the model is given, each at its own place, and the "
             "model goes from left to right: each position sees the token that it is to tell.";
         finding.fix =
-            "Move the targets one position on: logits[:, :-1] with ids[:, 1:]; of a decoder, give it "
-            "ids[:, :-1] and compare with ids[:, 1:].";
+            "Move the targets one position on: logits[:, :-1] with ids[:, 1:]; of a decoder, give it ids[:, "
+            ":-1] and compare with ids[:, 1:].";
         finding.evidence.push_back(own_tokens_.evidence());
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
@@ -267,14 +263,12 @@ class TargetLeak final : public Rule {
         finding.first_step = first_;
         finding.tensor = "input/0";
         finding.message = base::format(
-            "{} {:.0f} of the model's input is the label, but for scale and offset: their correlation is "
-            "1 in "
-            "each of {} steps.",
+            "{} {:.0f} of the model's input is the label, but for scale and offset: their correlation is 1 "
+            "in each of {} steps.",
             is_series_ ? "In the last step of each series, column" : "Column", column_, in_a_row_);
         finding.fix = base::format(
             "Remove column {:.0f}, or what brought it in: a join with the labels, a shift, a window that "
-            "ends too "
-            "late.",
+            "ends too late.",
             column_);
         finding.evidence.push_back({"correlation with the label", correlation, "limit", 1});
         finding.evidence.push_back({"column", column_, "", 0});

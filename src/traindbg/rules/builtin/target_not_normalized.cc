@@ -27,39 +27,32 @@ const model::RuleInfo kTargetNotNormalized = {
     .when =
         "A loss of mse, l1, smooth_l1 or huber, whose targets have a mean of more than `offset` times their "
         "spread, or a standard deviation above `spread` or below one over twenty. After `steps` steps, or at "
-        "the "
-        "end of a run of at least 30, its median over ten steps is above 1.5 times the loss of a model that "
-        "always answers the targets' mean; with targets of a standard deviation above `spread`, above 90 % "
-        "of it "
-        "after three times as many steps, while the predictions spread less than a third as much. At the end "
-        "of a run, of targets that are far from zero and spread widely, both: it took half of `steps` steps "
-        "and a sixth of all to come down to the loss of a constant, is above 40 % of that, and still falls. "
-        "At once, "
-        "where "
-        "the loss is not finite or a thousand times its start and the targets are larger than 30; and where "
-        "the targets are a table of two to 16 columns of which one reaches 30 times as far as another that "
-        "is no constant (of the first 100 rows): the loss adds them up as they are. Also where a regression "
-        "of "
-        "targets larger than 10 (root mean square) and a cross_entropy are added as they are, the one more "
-        "than 100 times the other for `steps` steps, and the cross-entropy is above 90 % of what it was.",
+        "the end of a run of at least 30, its median over ten steps is above 1.5 times the loss of a model "
+        "that always answers the targets' mean; with targets of a standard deviation above `spread`, above "
+        "90 % of it after three times as many steps, while the predictions spread less than a third as much. "
+        "At the end of a run, of targets that are far from zero and spread widely, both: it took half of "
+        "`steps` steps and a sixth of all to come down to the loss of a constant, is above 40 % of that, and "
+        "still falls. At once, where the loss is not finite or a thousand times its start and the targets "
+        "are larger than 30; and where the targets are a table of two to 16 columns of which one reaches 30 "
+        "times as far as another that is no constant (of the first 100 rows): the loss adds them up as they "
+        "are. Also where a regression of targets larger than 10 (root mean square) and a cross_entropy are "
+        "added as they are, the one more than 100 times the other for `steps` steps, and the cross-entropy "
+        "is above 90 % of what it was.",
     .why =
         "The last layer begins near zero and has to carry all of the targets' size: its bias creeps up by "
-        "steps "
-        "of the learning rate, gradients are as large as the targets, and the rest learns little meanwhile.",
+        "steps of the learning rate, gradients are as large as the targets, and the rest learns little "
+        "meanwhile.",
     .fix =
         "Standardise the targets: (y - y.mean()) / y.std() of the training part, and undo it in predictions; "
-        "or "
-        "set the last layer's bias to the targets' mean.",
+        "or set the last layer's bias to the targets' mean.",
     .healthy =
         "Targets of any size with which the loss comes below that of a constant; targets of about zero mean "
-        "and "
-        "unit spread that are not learned for another reason. A regression loss beside another loss "
+        "and unit spread that are not learned for another reason. A regression loss beside another loss "
         "function, as long as that one gets lower: the targets of such a term are often made by a model.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
-        "each column "
-        "of the targets with the former.",
+        "each column of the targets with the former.",
     .original = "",
     .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
     .severity = model::Severity::kWarning,
@@ -186,8 +179,7 @@ class TargetNotNormalized final : public Rule {
         finding.message = base::format(
             "The targets of {} have mean {} and standard deviation {}, and its loss, {}, is added to a "
             "cross-entropy of {} as it is: hardly anything of the gradient is the classification's, whose "
-            "loss "
-            "was {} at the start.",
+            "loss was {} at the start.",
             function_of_numbers_, human_number(targets_.mean), human_number(targets_.std),
             human_number(numbers), human_number(now), human_number(before));
         finding.fix =
@@ -258,16 +250,14 @@ class TargetNotNormalized final : public Rule {
         finding.layer = last_layer_;
         finding.message = base::format(
             "The targets of {} have {} columns of very different sizes, which it adds up as they are: column "
-            "{} "
-            "reaches from {} to {}, column {} from {} to {}, {:.0f} times as far. The loss hardly depends on "
-            "column {}.",
+            "{} reaches from {} to {}, column {} from {} to {}, {:.0f} times as far. The loss hardly depends "
+            "on column {}.",
             guessing_.function(), column_low_.size(), widest, human_number(column_low_[widest]),
             human_number(column_high_[widest]), narrowest, human_number(column_low_[narrowest]),
             human_number(column_high_[narrowest]), wide / narrow, narrowest);
         finding.fix =
             "Standardise each column of the targets: (y - y.mean(0)) / y.std(0) of the training part, and "
-            "undo "
-            "it in predictions; or weight the columns' losses.";
+            "undo it in predictions; or weight the columns' losses.";
         finding.evidence.push_back({"range of the widest column", wide, "of the narrowest", narrow});
         finding.plots = {{loss_, "value"}};
         sink.fire(std::move(finding));
@@ -305,23 +295,21 @@ class TargetNotNormalized final : public Rule {
         finding.first_step = 0;
         finding.tensor = loss_;
         finding.layer = last_layer_;
-        finding.message = base::format(
-            "The targets of {} have mean {} and standard deviation {} and lie between {} "
-            "and {}",
-            guessing_.function(), human_number(mean()), human_number(std()),
-            human_number(guessing_.labels().min), human_number(guessing_.labels().max));
+        finding.message =
+            base::format("The targets of {} have mean {} and standard deviation {} and lie between {} and {}",
+                         guessing_.function(), human_number(mean()), human_number(std()),
+                         human_number(guessing_.labels().min), human_number(guessing_.labels().max));
         if (lost_) finding.message += base::format("; the loss ran away by step {}.", step_);
         else
             finding.message += base::format(
-                "; after {} steps the loss is {}, {:.3g} times that of a model that "
-                "always answers their mean{}.",
+                "; after {} steps the loss is {}, {:.3g} times that of a model that always answers their "
+                "mean{}.",
                 count_, human_number(guessing_.level()), share.value_or(0),
                 2 * climb_ >= steps_ ? base::format(", which it came down to after {}", climb_)
                                      : std::string());
         finding.fix = base::format(
             "Standardise the targets of the training part, y = (y - {}) / {}, and undo it in predictions; or "
-            "set "
-            "the last layer's bias to {}.",
+            "set the last layer's bias to {}.",
             human_number(mean()), human_number(std()), human_number(mean()));
         finding.evidence.push_back({"mean of the targets", mean(), "their standard deviation", std()});
         finding.evidence.push_back(

@@ -13,46 +13,38 @@ const model::RuleInfo kTrainModeInValidation = {
     .name = "train_mode_in_validation",
     .title = "Training mode in validation",
     .summary =
-        "The model is evaluated in training mode: dropout is on, and batch norm uses, and learns from, "
-        "the validation batches.",
+        "The model is evaluated in training mode: dropout is on, and batch norm uses, and learns from, the "
+        "validation batches.",
     .when =
         "Between two training steps, a loss function is called without gradients on `batches` batches or "
-        "more, or on one of a size that no batch of the training had, while `training` of the whole model "
-        "is True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows "
-        "that the training never had, before one step of ten at most, while the training's own rows come "
-        "again. It fires at the second such "
-        "evaluation in a row, at a single one of five times as many batches, or at the end of the run. So it "
-        "does for a copy of the model that is evaluated instead (an average of its weights, say): of its "
-        "class, with parameters of the same names and shapes, which were never given gradients. Or, of a "
-        "network in several modules, in two evaluations, ten steps and more apart, one is called without "
-        "gradients in training mode "
-        "while "
-        "another module, which goes from mode to mode, is in evaluation mode. Or, in two evaluations, or the "
-        "only one, all modules are in evaluation mode, and code of the model drops values by a function that "
-        "is not told of the mode: F.dropout without `training`, or attention with a dropout_p above 0.",
+        "more, or on one of a size that no batch of the training had, while `training` of the whole model is "
+        "True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows that "
+        "the training never had, before one step of ten at most, while the training's own rows come again. "
+        "It fires at the second such evaluation in a row, at a single one of five times as many batches, or "
+        "at the end of the run. So it does for a copy of the model that is evaluated instead (an average of "
+        "its weights, say): of its class, with parameters of the same names and shapes, which were never "
+        "given gradients. Or, of a network in several modules, in two evaluations, ten steps and more apart, "
+        "one is called without gradients in training mode while another module, which goes from mode to "
+        "mode, is in evaluation mode. Or, in two evaluations, or the only one, all modules are in evaluation "
+        "mode, and code of the model drops values by a function that is not told of the mode: F.dropout "
+        "without `training`, or attention with a dropout_p above 0.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
-        "dropout, dependent on the batch with batch norm, whose running statistics take in validation "
-        "data.",
+        "dropout, dependent on the batch with batch norm, whose running statistics take in validation data.",
     .fix =
         "model.eval() before the evaluation and model.train() after it; F.dropout(x, p, "
         "training=self.training), or nn.Dropout.",
     .healthy =
         "The loss of a training batch, computed once more for the log. A generator or a teacher that runs "
-        "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
-        "on to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a "
-        "model "
+        "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched on "
+        "to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a model "
         "that is given the same input several times in an evaluation, and a part that is called several "
-        "times for "
-        "one call of the others. Recomputing batch norm's statistics: "
-        "no loss.",
+        "times for one call of the others. Recomputing batch norm's statistics: no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
         "that the first two batches of the first four evaluations call are listened to. Copies of the model "
-        "are "
-        "looked for after 25 steps, and up to three times where evaluations do not call the model; where one "
-        "is "
-        "in training mode, it is heard which modules are called while gradients are off.",
+        "are looked for after 25 steps, and up to three times where evaluations do not call the model; where "
+        "one is in training mode, it is heard which modules are called while gradients are off.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -203,8 +195,8 @@ class TrainModeInValidation final : public Rule {
         finding.tensor = tensor_;
         finding.places = places_;
         finding.message = base::format(
-            "{} drops values in evaluations, too (line {:.0f} of its code; seen {}): the model is "
-            "in evaluation mode, but the function is not told so. What is evaluated is worse than it need be "
+            "{} drops values in evaluations, too (line {:.0f} of its code; seen {}): the model is in "
+            "evaluation mode, but the function is not told so. What is evaluated is worse than it need be "
             "and another each time.",
             place_.empty() ? "The model" : place_, line_,
             unsaid_ == 1 ? std::string("once") : base::format("{} times", unsaid_));
@@ -235,13 +227,12 @@ class TrainModeInValidation final : public Rule {
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
             "{} evaluations, the last before step {}, set other modules to evaluation mode and call this one "
-            "in "
-            "training mode: {:.0f} of its modules (the first is {}) act as in training. What is evaluated is "
-            "worse than it need be and another each time, and batch norm learns from the validation data.",
+            "in training mode: {:.0f} of its modules (the first is {}) act as in training. What is evaluated "
+            "is worse than it need be and another each time, and batch norm learns from the validation data.",
             forgotten_, train_step_, modules_, place_);
         finding.fix =
-            "Call eval() on every module of the network, and train() on each after it; or put them "
-            "into one nn.ModuleDict.";
+            "Call eval() on every module of the network, and train() on each after it; or put them into one "
+            "nn.ModuleDict.";
         finding.evidence.push_back({"modules in training mode", modules_, "expected", 0});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
@@ -257,9 +248,9 @@ class TrainModeInValidation final : public Rule {
         finding.tensor = tensor_;
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
-            "{} in training mode when it is evaluated, without gradients, around training step {}: "
-            "{} {} as in training. What such evaluations tell is too noisy or "
-            "too bad, and batch norm learns from the validation data.",
+            "{} in training mode when it is evaluated, without gradients, around training step {}: {} {} as "
+            "in training. What such evaluations tell is too noisy or too bad, and batch norm learns from the "
+            "validation data.",
             is_copy ? "A copy of the model (an average of its weights, say) is" : "The model is", train_step_,
             counted({modules_, place_, {}}, "module"), form(modules_, "acts", "act"));
         finding.fix = is_copy

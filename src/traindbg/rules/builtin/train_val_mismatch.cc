@@ -28,72 +28,52 @@ const model::RuleInfo kTrainValMismatch = {
     .summary = "The inputs of evaluations are of another size or level than those of the training.",
     .when =
         "After five captured training batches and two captured evaluation batches of an input of floating "
-        "point: "
-        "the means differ by more than `shift` standard deviations of the values, or the standard deviations "
-        "by "
-        "more than `scale` times, and in either case by more than six times what training batches differ "
-        "among "
-        "themselves; not where both have exact zeros in a hundredth of their values or more, and the values "
-        "that are not "
-        "zero have the same mean and spread. One evaluation batch of 5000 values, and no fewer than a batch "
-        "of the training has, will do where no loss of evaluations is seen, its rows have four values or "
-        "more, three evaluations have the same rows, and it is half of an evaluation or its values reach "
-        "`scale` "
-        "times as far as the training's; but not where the evaluation's inputs are narrower alone, or have "
-        "fewer zeros alone. "
-        "A warning if the evaluation's loss is more than 1.3 times that "
-        "of the training, or not "
-        "known; else a note (info). A note, too, where each sample has one value, spread evenly in training, "
-        "and the evaluation's go on where those end, as of data that are split by time. Also where two "
-        "columns and more of an evaluation (of a table, or "
-        "channels of images) have a mean of 0 and a standard deviation of 1 within 3e-5, of 32 values and "
-        "more: it "
-        "was standardised by itself; a warning if its loss is more than 1.3 times that of the training, else "
-        "a "
-        "note; not where it has rows of the training, or more than are remembered can tell, of samples or "
-        "batches "
-        "that are each standardised by themselves, nor of two values. "
-        "Also a warning if the training's first five batches were like the first "
-        "one that was evaluated (means within 0.3 standard deviations, these within 1.3 times), and each of "
-        "the last "
-        "five, of fifteen and more, differs from those by as much, and by six times the deviation "
-        "that their changes from one to the next tell: its inputs have drifted away; not of "
-        "inputs "
-        "that others compute which are trained. "
-        "destructive_augmentation (warning): the training's inputs are other ones "
-        "each time, but for those of which nothing is left, spread more than `noise` times as wide as the "
-        "evaluation's or hold exact zeros in a "
-        "fifth "
-        "more of their values, likewise beyond six times what batches differ, and after `steps` steps the "
-        "training's loss is still above `high` of that of guessing; but for zeros in four fifths more of "
-        "them, "
-        "not where the evaluation's loss is below `high` of that, or below 85 % of the training's (what is "
-        "left of the data teaches enough there), nor where the zeros are those of whole samples; of "
-        "evaluations "
-        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them or a "
-        "spread four times as wide. "
-        "Likewise where the model itself puts the zeros on in training mode: at three looks or more, four "
-        "fifths more of what its first layer with weights is given are zeros than in evaluations, with no "
-        "dropout in front of it, and the training's loss is above `high` of that of guessing; of what is no "
-        "classification not where the evaluation's loss is lower.",
+        "point: the means differ by more than `shift` standard deviations of the values, or the standard "
+        "deviations by more than `scale` times, and in either case by more than six times what training "
+        "batches differ among themselves; not where both have exact zeros in a hundredth of their values or "
+        "more, and the values that are not zero have the same mean and spread. One evaluation batch of 5000 "
+        "values, and no fewer than a batch of the training has, will do where no loss of evaluations is "
+        "seen, its rows have four values or more, three evaluations have the same rows, and it is half of an "
+        "evaluation or its values reach `scale` times as far as the training's; but not where the "
+        "evaluation's inputs are narrower alone, or have fewer zeros alone. A warning if the evaluation's "
+        "loss is more than 1.3 times that of the training, or not known; else a note (info). A note, too, "
+        "where each sample has one value, spread evenly in training, and the evaluation's go on where those "
+        "end, as of data that are split by time. Also where two columns and more of an evaluation (of a "
+        "table, or channels of images) have a mean of 0 and a standard deviation of 1 within 3e-5, of 32 "
+        "values and more: it was standardised by itself; a warning if its loss is more than 1.3 times that "
+        "of the training, else a note; not where it has rows of the training, or more than are remembered "
+        "can tell, of samples or batches that are each standardised by themselves, nor of two values. Also a "
+        "warning if the training's first five batches were like the first one that was evaluated (means "
+        "within 0.3 standard deviations, these within 1.3 times), and each of the last five, of fifteen and "
+        "more, differs from those by as much, and by six times the deviation that their changes from one to "
+        "the next tell: its inputs have drifted away; not of inputs that others compute which are trained. "
+        "destructive_augmentation (warning): the training's inputs are other ones each time, but for those "
+        "of which nothing is left, spread more than `noise` times as wide as the evaluation's or hold exact "
+        "zeros in a fifth more of their values, likewise beyond six times what batches differ, and after "
+        "`steps` steps the training's loss is still above `high` of that of guessing; but for zeros in four "
+        "fifths more of them, not where the evaluation's loss is below `high` of that, or below 85 % of the "
+        "training's (what is left of the data teaches enough there), nor where the zeros are those of whole "
+        "samples; of evaluations whose loss is not seen one batch of 5000 values will do, for zeros in four "
+        "fifths more of them or a spread four times as wide. Likewise where the model itself puts the zeros "
+        "on in training mode: at three looks or more, four fifths more of what its first layer with weights "
+        "is given are zeros than in evaluations, with no dropout in front of it, and the training's loss is "
+        "above `high` of that of guessing; of what is no classification not where the evaluation's loss is "
+        "lower.",
     .why =
         "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
-        "training, "
-        "and early stopping and the choice of a checkpoint go wrong with it.",
+        "training, and early stopping and the choice of a checkpoint go wrong with it.",
     .fix =
         "Use the same transform for both: fit mean and standard deviation on the training part and apply "
-        "them to "
-        "both; leave out of the evaluation only what is random. Inputs that drift: x = (x - mean) / std, "
-        "which makes a new array, in place of x -= mean, which changes the data that the next epoch reads.",
+        "them to both; leave out of the evaluation only what is random. Inputs that drift: x = (x - mean) / "
+        "std, which makes a new array, in place of x -= mean, which changes the data that the next epoch "
+        "reads.",
     .healthy =
         "Augmentation; inputs that some samples of the training go without; parts of data that differ a "
         "little; noise that is added in training only; batches that are padded with more zeros in one part "
-        "than in the other; numbers of tokens and categories, which "
-        "are not looked at.",
+        "than in the other; numbers of tokens and categories, which are not looked at.",
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, of the training and "
-        "of "
-        "evaluations each.",
+        "of evaluations each.",
     .original = "",
     .source = "Islam et al., \"A comprehensive study on deep learning bug characteristics\", FSE 2019",
     .severity = model::Severity::kWarning,
@@ -267,10 +247,8 @@ class TrainValMismatch final : public Rule {
         finding.tensor = "input/0";
         finding.message = base::format(
             "What is evaluated was standardised by itself: of its {:.0f} columns, each with {:.0f} values, "
-            "{:.0f} "
-            "have a mean of 0 and a standard deviation of 1 to the last digits, which no part of the data "
-            "has "
-            "that the scaler was not fitted to.",
+            "{:.0f} have a mean of 0 and a standard deviation of 1 to the last digits, which no part of the "
+            "data has that the scaler was not fitted to.",
             own_.of, own_.values, own_.columns);
         if (ratio)
             finding.message +=
@@ -542,8 +520,7 @@ class TrainValMismatch final : public Rule {
         finding.tensor = name;
         finding.message = base::format(
             "{} has mean {} and standard deviation {} in training, {} and {} in evaluation (from {} to {}, "
-            "and "
-            "from {} to {}).",
+            "and from {} to {}).",
             name, human_number(ours.mean), human_number(ours.std), human_number(theirs.mean),
             human_number(theirs.std), human_number(ours.min), human_number(ours.max),
             human_number(theirs.min), human_number(theirs.max));
@@ -552,10 +529,8 @@ class TrainValMismatch final : public Rule {
             const model::Statistics& evaluated = input.first_evaluated;
             finding.message = base::format(
                 "The training's {} has drifted away: mean {} and standard deviation {} in its first {} "
-                "batches, "
-                "about as in the first evaluation ({} and {}), and {} and {} in the last {} that were looked "
-                "at, "
-                "up to step {}.",
+                "batches, about as in the first evaluation ({} and {}), and {} and {} in the last {} that "
+                "were looked at, up to step {}.",
                 name, human_number(first.mean), human_number(first.std), kFirst, human_number(evaluated.mean),
                 human_number(evaluated.std), human_number(middle(input.means)),
                 human_number(middle(input.stds)), kFirst, step.step());
@@ -563,8 +538,7 @@ class TrainValMismatch final : public Rule {
             finding.kind = "destructive_augmentation";
             finding.message += base::format(
                 " The training's rows are other ones each time, and after {} steps its loss is {:.0f} % of "
-                "that "
-                "of guessing: the augmentation leaves too little of what is to be learned.",
+                "that of guessing: the augmentation leaves too little of what is to be learned.",
                 guessing_.loss().count(), 100 * guessing_.share().value_or(1));
             finding.evidence.push_back(
                 {"share of the loss of guessing", guessing_.share().value_or(1), "limit", high_});
@@ -573,20 +547,17 @@ class TrainValMismatch final : public Rule {
                 base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
         finding.fix =
             "Prepare both alike: the same transform, with mean and standard deviation of the training part; "
-            "leave "
-            "out of the evaluation only what is random.";
+            "leave out of the evaluation only what is random.";
         if (is_drift)
             finding.fix =
                 "Look for what changes the data in place where it is read or prepared: x -= mean, x /= std, "
                 "sub_(), div_(), out=..., of an array or tensor that the data set keeps (a slice, .numpy() "
-                "and "
-                "torch.from_numpy are no copies). Write x = (x - mean) / std.";
+                "and torch.from_numpy are no copies). Write x = (x - mean) / std.";
         if (is_random && !is_drift)
             finding.fix =
                 "Weaken the augmentation: noise well below the spread of the inputs, crops and erased parts "
-                "that "
-                "leave most of a sample, flips and scales under which the label still holds. Look at a dozen "
-                "augmented samples: a person must be able to label them.";
+                "that leave most of a sample, flips and scales under which the label still holds. Look at a "
+                "dozen augmented samples: a person must be able to label them.";
         finding.evidence.push_back({"mean in evaluation", theirs.mean, "in training", ours.mean});
         finding.evidence.push_back({"standard deviation in evaluation", theirs.std, "in training", ours.std});
         finding.evidence.push_back({"means of training batches differ by", mean_noise, "", 0});

@@ -17,25 +17,20 @@ const model::RuleInfo kTrainValOverlap = {
     .summary = "Rows of the model's input that are evaluated were trained on.",
     .when =
         "Some rows of the model's first input are known again, bit for bit, by fingerprints. It fires when "
-        "at "
-        "least `rows` rows of evaluated batches, and of all that were looked at at least the share `share` "
-        "(beside the part of the training's rows that were looked at), are among the training's, and no "
-        "evaluated batch is free of them beyond chance (0.01 %); or others are, which are another data set, "
-        "while "
-        "batches of `rows` rows and more hold both, none holds the training's alone, all that hold some are "
-        "fewer rows than 70 % of the training's, all of which are remembered, and two evaluations show it. "
-        "Where all of them are, two evaluations must "
-        "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
-        "ten "
-        "must be among the training's, and fewer than four in ten be expected by chance. As much is asked of "
-        "rows of which more are expected by chance where a tenth as many pairs are alike in one half only as "
-        "in both, or a tenth of the evaluated rows that the training did not have is made of halves that it "
-        "had. Batches in evaluation "
-        "mode of which no loss is computed count where no others do, at two evaluations, and where not all "
-        "of "
-        "them are the training's; where all are, if the training has equal rows with other labels, `rows` "
-        "pairs of them, and an evaluation has more rows than a batch of the training and fewer than are "
-        "known of the training.",
+        "at least `rows` rows of evaluated batches, and of all that were looked at at least the share "
+        "`share` (beside the part of the training's rows that were looked at), are among the training's, and "
+        "no evaluated batch is free of them beyond chance (0.01 %); or others are, which are another data "
+        "set, while batches of `rows` rows and more hold both, none holds the training's alone, all that "
+        "hold some are fewer rows than 70 % of the training's, all of which are remembered, and two "
+        "evaluations show it. Where all of them are, two evaluations must show it. Of rows that are alike by "
+        "nature, told by pairs of which one half only is alike, nine in ten must be among the training's, "
+        "and fewer than four in ten be expected by chance. As much is asked of rows of which more are "
+        "expected by chance where a tenth as many pairs are alike in one half only as in both, or a tenth of "
+        "the evaluated rows that the training did not have is made of halves that it had. Batches in "
+        "evaluation mode of which no loss is computed count where no others do, at two evaluations, and "
+        "where not all of them are the training's; where all are, if the training has equal rows with other "
+        "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
+        "fewer than are known of the training.",
     .why =
         "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
         "and the choice of a model or a checkpoint by it is wrong.",
@@ -45,13 +40,11 @@ const model::RuleInfo kTrainValOverlap = {
     .healthy =
         "The training data evaluated beside other data, to compare the two, or at the end alone; the loss of "
         "the training batch, computed once more; a training on all data at once, evaluated on them; rows of "
-        "few "
-        "values that are equal by nature; folds, each with a model of its own.",
+        "few values that are equal by nature; folds, each with a model of its own.",
     .cost =
         "At the first 100 steps and then at every 50th, at the first 50 evaluated batches and then at every "
         "10th: fingerprints of up to 64 rows of the model's first input, by up to 256 values of each. At "
-        "most "
-        "16,384 rows are remembered.",
+        "most 16,384 rows are remembered.",
     .original = "",
     .source =
         "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
@@ -239,19 +232,17 @@ class TrainValOverlap final : public Rule {
         finding.tensor = "input/0";
         finding.message = base::format(
             "{:.0f} of {:.0f} rows that were looked at in {} evaluations up to training step {} are rows "
-            "that "
-            "the model was trained on, bit for bit",
+            "that the model was trained on, bit for bit",
             all_.trained, judged_rows(), evaluations_, train_step_);
         finding.message += remembered() < 0.98
                                ? base::format(
-                                     "; {:.0f} % of the training's rows are remembered, so that about "
-                                     "{:.0f} % of what is evaluated was trained on.",
+                                     "; {:.0f} % of the training's rows are remembered, so that about {:.0f} "
+                                     "% of what is evaluated was trained on.",
                                      100 * remembered(), 100 * share())
                                : std::string(".");
         finding.fix =
             "Split once, before rows are copied, augmented or cut into windows, and give the evaluation the "
-            "part "
-            "that the training does not have.";
+            "part that the training does not have.";
         finding.evidence.push_back(
             {"share of evaluated rows that were trained on", share(), "limit", share_});
         finding.evidence.push_back({"rows found", all_.trained, "of", judged_rows()});

@@ -29,10 +29,10 @@ const model::RuleInfo kUnderfit = {
         "no trend (Mann-Kendall z between -2 and 2.5) and fell by no more than 5 %; it was never below nine "
         "tenths of that for half as long. Where labels are counted, less than `accuracy` of them are "
         "predicted, in training mode. The last evaluation by the same function, where there is one, is as "
-        "bad, within `gap`. Where labels of nearest inputs can be compared, they must differ by less than "
-        "60 % of the share that is left, and six tenths of `share` are enough. Not where the learning rate "
-        "was below a hundredth of its highest over that time, of losses that are a sum of several, nor of "
-        "those of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same; a "
+        "bad, within `gap`. Where labels of nearest inputs can be compared, they must differ by less than 60 "
+        "% of the share that is left, and six tenths of `share` are enough. Not where the learning rate was "
+        "below a hundredth of its highest over that time, of losses that are a sum of several, nor of those "
+        "of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same; a "
         "warning where the inputs tell more for certain: more than `share` is left, an evaluation is as bad, "
         "labels of nearest inputs differ by less than a third of what is left, and by less than `alike`; of "
         "labels that are counted, more than three times as many are missed as those in which nearest inputs "
@@ -51,15 +51,13 @@ const model::RuleInfo kUnderfit = {
         "`low_capacity`, `over_regularized`, `learning_rate_too_high` or `label_noise`, say why.",
     .cost =
         "One number a step, of training and of evaluation; the classes of every 5th batch; statistics of "
-        "what "
-        "the loss was given at some steps; a comparison of some hundred rows of the first inputs with each "
-        "other, once.",
+        "what the loss was given at some steps; a comparison of some hundred rows of the first inputs with "
+        "each other, once.",
     .original = "",
     .source =
         "Rauschmayr et al., \"Amazon SageMaker Debugger: a system for real-time insights into machine "
-        "learning "
-        "model training\", MLSys 2021 (Underfit); Cover, Hart, \"Nearest neighbor pattern classification\", "
-        "IEEE Trans. Information Theory 13 (1967)",
+        "learning model training\", MLSys 2021 (Underfit); Cover, Hart, \"Nearest neighbor pattern "
+        "classification\", IEEE Trans. Information Theory 13 (1967)",
     .severity = model::Severity::kInfo,
     .parameters = {{"min_steps", "steps", 300, 100, 1e9, "steps with a loss before it judges"},
                    {"share", "share", 0.5, 0.01, 0.95, "of the loss of the best constant answer, left"},

@@ -14,10 +14,10 @@ const model::RuleInfo kUnregisteredParameters = {
         "The loss depends on parameters that are hidden in a list, a dict, a plain attribute or an object "
         "that is no module: model.parameters() lacks them.",
     .when =
-        "In the graph of the loss, at `steps` looks in a row, is a leaf that requires gradients, that is "
-        "not among the parameters of a watched model, that no optimizer holds, and that a module of the "
-        "model holds in a Python list, tuple or dict, as an attribute that is no Parameter, or in an object "
-        "whose class is not derived from nn.Module. No threshold.",
+        "In the graph of the loss, at `steps` looks in a row, is a leaf that requires gradients, that is not "
+        "among the parameters of a watched model, that no optimizer holds, and that a module of the model "
+        "holds in a Python list, tuple or dict, as an attribute that is no Parameter, or in an object whose "
+        "class is not derived from nn.Module. No threshold.",
     .why =
         "model.parameters(), .to(device), state_dict() and train() pass over it: it is not trained, not "
         "moved and not saved. The loss falls all the same, because the rest learns.",
@@ -25,11 +25,11 @@ const model::RuleInfo kUnregisteredParameters = {
         "Use nn.ModuleList, nn.ModuleDict, nn.ParameterList or nn.Parameter instead of a list, dict or "
         "tensor, derive classes with parameters from nn.Module, and make the optimizer after that.",
     .healthy =
-        "Inputs that require gradients (attacks, gradient penalties): they are another tensor at each "
-        "step. Another model in the loss, such as a discriminator or a frozen network for a perceptual "
-        "loss: no module of this model holds it in a list. A network in an object that is no module, whose "
-        "weights are not as an initialiser drew them: loaded ones are kept out of the model that way. "
-        "Parameters that an optimizer holds.",
+        "Inputs that require gradients (attacks, gradient penalties): they are another tensor at each step. "
+        "Another model in the loss, such as a discriminator or a frozen network for a perceptual loss: no "
+        "module of this model holds it in a list. A network in an object that is no module, whose weights "
+        "are not as an initialiser drew them: loaded ones are kept out of the model that way. Parameters "
+        "that an optimizer holds.",
     .cost = "One walk through the graph at three steps: the first, the third and the ninth.",
     .original = "",
     .source =

@@ -33,17 +33,15 @@ const model::RuleInfo kUpdateNoise = {
         "The optimizer keeps a mean of gradients (SGD's momentum_buffer, exp_avg of Adam and its like). How "
         "large it is beside single gradients tells what they have in common: of gradients that all agree, "
         "the squared norm of Adam's mean is that of one; of independent ones it is (1 - beta) / (1 + beta) "
-        "of "
-        "it. The share in between is taken over `looks` looks, 50 steps apart, with the gradients captured "
-        "in between. It fires where that share is below `signal`, the means of the loss between these looks "
-        "have no trend (Mann-Kendall z between -1.5 and 2.5) and gained less than 2 % of what had been "
-        "learned, the training has learned and its loss is still above a twentieth of its start, and the "
-        "learning "
-        "rate is still at nine tenths of its peak or more. It goes when one of these is over. A note (info).",
+        "of it. The share in between is taken over `looks` looks, 50 steps apart, with the gradients "
+        "captured in between. It fires where that share is below `signal`, the means of the loss between "
+        "these looks have no trend (Mann-Kendall z between -1.5 and 2.5) and gained less than 2 % of what "
+        "had been learned, the training has learned and its loss is still above a twentieth of its start, "
+        "and the learning rate is still at nine tenths of its peak or more. It goes when one of these is "
+        "over. A note (info).",
     .why =
         "With a constant learning rate the weights wander about the minimum at a distance that grows with "
-        "the "
-        "rate and with the noise of a batch's gradient. More steps of this kind bring nothing.",
+        "the rate and with the noise of a batch's gradient. More steps of this kind bring nothing.",
     .fix =
         "Let the learning rate decay to zero by the end (cosine, linear), take larger batches (or accumulate "
         "gradients), or average the weights (torch.optim.swa_utils.AveragedModel).",
@@ -53,8 +51,7 @@ const model::RuleInfo kUpdateNoise = {
         "training with gradients that are clipped by value or normalised in the optimizer (LAMB).",
     .cost =
         "Statistics of the optimizer's state at every 50th step, of gradients at the first 20 and every "
-        "10th; "
-        "the loss; the learning rate where it changes.",
+        "10th; the loss; the learning rate where it changes.",
     .original = "",
     .source =
         "McCandlish, Kaplan, Amodei, \"An Empirical Model of Large-Batch Training\", 2018 (the noise of "
@@ -210,8 +207,7 @@ class UpdateNoise final : public Rule {
         const auto since = static_cast<model::StepIndex>(steps_.values().front());
         found.message = base::format(
             "From step {} to {} the loss stood still, {} and {}, and the gradients of successive steps had "
-            "{} "
-            "in common: the steps wander about.",
+            "{} in common: the steps wander about.",
             since, step.step(), human_number(first), human_number(last),
             share > 0.0005 ? base::format("{:.1f} %", 100 * share) : std::string("nothing"));
         found.fix =

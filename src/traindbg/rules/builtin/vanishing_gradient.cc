@@ -24,47 +24,40 @@ const model::RuleInfo kVanishingGradient = {
     .summary = "Gradients shrink from layer to layer on their way back, so the first layers do not learn.",
     .when =
         "Over the weight matrices that get a gradient (at least four layers), in the order of the layers: "
-        "the "
-        "typical gradient entry of a layer in the first half is less than `ratio` of that of the last layer, "
-        "and "
-        "the size falls with depth (rank correlation above `decay`), at `patience` captured steps in a row. "
-        "A warning while the training does not learn, or while it is less than a hundredth of `ratio`; else "
-        "a note (info). In time: a layer is used "
-        "eight times or more, one use after the other, as in a recurrent network (of nn.LSTM on the CPU, "
-        "which does it "
-        "at once, the positions of its input, where that has a gradient); the gradient that comes "
-        "back to its first uses is less than `ratio` of that of its last ones at every look; and from "
-        "`stall` "
-        "steps on the loss is no better than at the start or than guessing, without a downward trend "
-        "(Mann-Kendall z > -2.5), which does not count once the training is over and guessing is known.",
+        "the typical gradient entry of a layer in the first half is less than `ratio` of that of the last "
+        "layer, and the size falls with depth (rank correlation above `decay`), at `patience` captured steps "
+        "in a row. A warning while the training does not learn, or while it is less than a hundredth of "
+        "`ratio`; else a note (info). In time: a layer is used eight times or more, one use after the other, "
+        "as in a recurrent network (of nn.LSTM on the CPU, which does it at once, the positions of its "
+        "input, where that has a gradient); the gradient that comes back to its first uses is less than "
+        "`ratio` of that of its last ones at every look; and after `stall` steps, or twice as many where the "
+        "training goes on, the loss is no better than at the start or than guessing, without a downward "
+        "trend (Mann-Kendall z > -2.5), which does not count once the training is over and guessing is "
+        "known.",
     .why =
         "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
-        "layers "
-        "stay at their random values and the model is as good as its last layers alone.",
+        "layers stay at their random values and the model is as good as its last layers alone.",
     .fix =
         "Replace sigmoid or tanh between layers by ReLU with He initialisation; add BatchNorm or LayerNorm; "
-        "add "
-        "residual connections. For recurrent nets use LSTM or GRU.",
+        "add residual connections. For recurrent nets use LSTM or GRU.",
     .healthy =
         "A training that has converged: all its gradients are small together. Frozen layers: no gradient, or "
-        "one "
-        "that is exactly zero, is left out. Residual branches that start at zero. Embeddings, whose gradient "
-        "is "
-        "zero for all rows not in the batch, are left out.",
+        "one that is exactly zero, is left out. Residual branches that start at zero. Embeddings, whose "
+        "gradient is zero for all rows not in the batch, are left out.",
     .cost =
         "One pass over all gradients at the first 20 steps and then every 10th; of layers that are used many "
         "times, the norms of four gradients in three backward passes.",
     .original = "VanishingGradient",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
-        "AISTATS "
-        "2010",
+        "AISTATS 2010",
     .severity = model::Severity::kWarning,
-    .parameters = {{"ratio", "ratio", 1e-3, 1e-12, 1,
-                    "typical gradient of an early layer against the last one's"},
-                   {"decay", "correlation", 0.8, 0, 1, "rank correlation of layer and size"},
-                   {"patience", "captures", 10, 2, 1000, "captured steps in a row that must show it"},
-                   {"stall", "steps", 200, 20, 1e9, "steps after which a gradient lost in time counts"}},
+    .parameters =
+        {{"ratio", "ratio", 1e-3, 1e-12, 1, "typical gradient of an early layer against the last one's"},
+         {"decay", "correlation", 0.8, 0, 1, "rank correlation of layer and size"},
+         {"patience", "captures", 10, 2, 1000, "captured steps in a row that must show it"},
+         {"stall", "steps", 200, 20, 1e9,
+          "of a training, after which a gradient lost in time counts; twice as many while it goes on"}},
 };
 
 struct Layer {
@@ -104,7 +97,8 @@ class VanishingGradient final : public Rule {
             is_lost_in_time_ = false;
         }
         look_at_time(step);
-        if (loss_.count() >= stall_ && loss_.count() % 10 == 0) judge_time(sink);
+        // What is remembered from afar may be learned late: while a training goes on, it has twice as long.
+        if (loss_.count() >= 2 * stall_ && loss_.count() % 10 == 0) judge_time(sink);
         layers_.clear();
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -203,8 +197,7 @@ class VanishingGradient final : public Rule {
         finding.message = base::format(
             "The gradient that comes back to the first uses of {} is {:.0e} of that of the last ones ({:.0f} "
             "uses, one after the other), and the loss is {} after {} steps, no better than at the start or "
-            "than "
-            "guessing: what comes early in a series is not learned.",
+            "than guessing: what comes early in a series is not learned.",
             time_->place, time_->ratio, time_->uses, human_number(loss_.level()), loss_.count());
         finding.fix =
             "Use torch.nn.LSTM or GRU with a forget (update) gate that begins open, or attention, instead of "
@@ -232,8 +225,7 @@ class VanishingGradient final : public Rule {
         const double per_layer = std::pow(ratio, -1.0 / static_cast<double>(layers_.size() - 1));
         finding.message = base::format(
             "Gradients shrink about {}-fold per layer on their way back: a typical entry is {} in {} and {} "
-            "in {}, "
-            "{} times less, since step {}{}.",
+            "in {}, {} times less, since step {}{}.",
             human_number(round_ratio(per_layer)), human_number(weakest.rms), place_in_words(info.name),
             human_number(last.rms), place_in_words(last_info.name), human_number(round_ratio(1 / ratio)),
             first_,

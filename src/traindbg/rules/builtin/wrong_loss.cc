@@ -20,26 +20,19 @@ const model::RuleInfo kWrongLoss = {
     .summary = "Class indexes are given to a loss that takes them for amounts.",
     .when =
         "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, or for each pixel "
-        "of "
-        "a picture, whose targets in all "
-        "captured steps are whole numbers from 0 to at most `classes` - 1 (at least three of them, told by "
-        "their "
-        "sums, sums of squares and histogram), each about equally frequent, as classes of a balanced set are "
-        "(of pixels also all but the most "
-        "frequent one, the background, if these are at least three): a "
-        "warning after 30 steps, and a note (info) once the typical error is so small that rounding gives "
-        "the "
-        "right class. One-hot targets in these losses: a warning if after 200 steps the loss is above 80 % "
-        "of "
-        "that of a constant answer.",
+        "of a picture, whose targets in all captured steps are whole numbers from 0 to at most `classes` - 1 "
+        "(at least three of them, told by their sums, sums of squares and histogram), each about equally "
+        "frequent, as classes of a balanced set are (of pixels also all but the most frequent one, the "
+        "background, if these are at least three): a warning after 30 steps, and a note (info) once the "
+        "typical error is so small that rounding gives the right class. One-hot targets in these losses: a "
+        "warning if after 200 steps the loss is above 80 % of that of a constant answer.",
     .why =
         "The numbers of classes have no order: between 3 and 5 a model that is unsure answers 4, which is "
         "neither. The loss falls, and accuracy stays poor.",
     .fix = "One output per class, and torch.nn.functional.cross_entropy with the class index as target.",
     .healthy =
         "Counts, ratings and grades, which have an order and are seldom equally frequent; real numbers; "
-        "labels of "
-        "0 and 1; one-hot targets with a squared error (Brier score) that learns.",
+        "labels of 0 and 1; one-hot targets with a squared error (Brier score) that learns.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and a "
         "histogram of the labels at the first 5.",
@@ -178,25 +171,21 @@ class WrongLoss final : public Rule {
         if (firing_ == "one_hot") {
             finding.message = base::format(
                 "{} compares with one-hot targets, and after {} steps its loss is {:.0f} % of that of a "
-                "constant "
-                "answer.",
+                "constant answer.",
                 function_, last_, 100 * guessing_.share().value_or(0));
             finding.fix =
                 "Use cross_entropy on the last layer's output, without a softmax, with the class index as "
-                "target: its "
-                "gradient does not vanish where the model is wrong and sure.";
+                "target: its gradient does not vanish where the model is wrong and sure.";
         } else {
             finding.message = base::format(
                 "All targets of {} are whole numbers from 0 to {:.0f}, about equally frequent{}: indexes of "
-                "{:.0f} "
-                "classes, taken for amounts. The loss is {}{}.",
+                "{:.0f} classes, taken for amounts. The loss is {}{}.",
                 function_, labels_.max, is_map_ ? " (the background apart)" : "", labels_.max + 1,
                 base::human_number(guessing_.level()),
                 firing_ == "rounded" ? ": small enough to tell them apart by rounding" : "");
             finding.fix = base::format(
                 "If these are classes: {:.0f} outputs and torch.nn.functional.cross_entropy(output, y) with "
-                "y as "
-                "int64. If they are amounts, leave it.",
+                "y as int64. If they are amounts, leave it.",
                 labels_.max + 1);
             finding.evidence.push_back({"different targets", labels_.max + 1, "", 0});
         }

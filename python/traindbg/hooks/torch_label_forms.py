@@ -1,0 +1,165 @@
+"""How a training's loss is given what a model returns and its labels.
+
+By that it can be computed of an evaluation that computes none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+
+from traindbg.hooks.torch_device import widest_of
+from traindbg.hooks.torch_label_evidence import OF_CLASSES, OF_TWO, Labels, are_probabilities
+from traindbg.hooks.torch_loader_batches import is_plain, leaves_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from traindbg.hooks.torch_loader_batches import Path
+
+MOST_CLASSES = 1 << 17
+_HALVES = (torch.float16, torch.bfloat16)
+
+# What of a training's call is given to that of an evaluation, by the loss.
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    **OF_CLASSES,
+    **OF_TWO,
+    "huber_loss": ("delta",),
+    "l1_loss": (),
+    "mse_loss": (),
+    "smooth_l1_loss": ("beta",),
+}
+
+
+def settings_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """With what else a loss is computed; None where that is not for a batch of an evaluation."""
+    if name not in _SETTINGS or len(args) > 3:
+        return None
+    given = {key: value for key, value in kwargs.items() if key not in ("input", "target")}
+    if len(args) == 3:
+        given["reduction" if name == "huber_loss" else "weight"] = args[2]
+    if given.pop("reduction", "mean") != "mean":
+        return None
+    given = {key: value for key, value in given.items() if value is not None}
+    if not given.keys() <= set(_SETTINGS[name]):
+        return None  # weights of the batch's samples
+    return given
+
+
+def are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two losses are computed with the same settings."""
+    if one.keys() != other.keys():
+        return False
+    pairs = ((value, other[key]) for key, value in one.items())
+    return all(
+        torch.equal(a, b) if isinstance(a, torch.Tensor) else type(a) is type(b) and a == b
+        for a, b in pairs
+    )
+
+
+# How a shape follows from another one: with the names of `FORMS`.
+FORMS: dict[str, Callable[[torch.Size], tuple[int, ...]]] = {
+    "same": tuple,
+    "without ones": lambda size: (size[0], *(each for each in size[1:] if each != 1)),
+    "as column": lambda size: (*size, 1),
+    "of each place": lambda size: (size[:-1].numel(), size[-1]),
+    "in line": lambda size: (size.numel(),),
+}
+
+
+def form_of(size: torch.Size, own: torch.Size) -> str | None:
+    """How `size` follows from `own`; None: in another way."""
+    return next((name for name, form in FORMS.items() if form(own) == tuple(size)), None)
+
+
+def output_of(
+    outputs: dict[Path, tuple[torch.Tensor, int]], given: torch.Tensor
+) -> tuple[Path, torch.Tensor] | None:
+    """Which output a loss is given: all of it, unchanged, perhaps in another shape."""
+    for path, (output, version) in outputs.items():
+        if given.is_inference() or given._version != version or output.dtype != given.dtype:
+            continue
+        is_same = output.data_ptr() == given.data_ptr() and output.numel() == given.numel()
+        if is_same and output.is_contiguous() and given.is_contiguous():
+            return path, output
+    return None
+
+
+def can_be_given(
+    name: str, scores: torch.Tensor, target: torch.Tensor, settings: dict[str, Any]
+) -> bool:
+    """Whether the loss is a number; else a device may refuse to go on."""
+    if name in OF_CLASSES and not target.is_floating_point():
+        if target.shape != (*scores.shape[:1], *scores.shape[2:]):
+            return False
+        counts = target != settings.get("ignore_index", -100)
+        is_class = (target >= 0) & (target < scores.shape[1])
+        return bool(counts.any() & (is_class | ~counts).all())
+    if target.shape != scores.shape:
+        return False
+    if name in OF_TWO:
+        within = (target >= 0) & (target <= 1)
+        if name == "binary_cross_entropy":
+            within &= (scores >= 0) & (scores <= 1)
+        return bool(within.all())
+    return bool(target.isfinite().all())
+
+
+def outputs_of(output: Any) -> dict[Path, tuple[torch.Tensor, int]]:
+    """What a model returned, without graphs, and its versions."""
+    return {
+        path: (leaf.detach(), leaf._version)
+        for path, leaf in leaves_of(output)
+        if is_plain(leaf) and leaf.is_floating_point() and not leaf.is_inference()
+    }
+
+
+def in_wide(scores: torch.Tensor) -> torch.Tensor:
+    """Scores as autocast would make them for a loss."""
+    return scores.to(torch.float32) if scores.dtype in _HALVES else scores
+
+
+class OfTraining:
+    """The labels of a training's first steps, as far as they tell what labels are like."""
+
+    def __init__(self) -> None:
+        self._labels: list[tuple[int, float, float]] = []  # how many, their sum, that of squares
+        self.are_probabilities = True  # what its loss is given
+
+    def add(self, loss: str, scores: torch.Tensor, target: torch.Tensor) -> bool:
+        """Of a step; whether it tells anything: of labels that are all the same nothing shows."""
+        if not bool((target != target.reshape(-1)[0]).any()):
+            return False
+        self.are_probabilities &= bool(are_probabilities(loss, scores))
+        wide = target.to(widest_of(target))
+        self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
+        return True
+
+    def labels(self) -> Labels:
+        number = sum(count for count, _, _ in self._labels)
+        mean = sum(total for _, total, _ in self._labels) / number
+        squares = sum(each for *_, each in self._labels) / number
+        return Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
+
+
+class Computation:
+    """Of losses of evaluations, by us. One per recording."""
+
+    def __init__(self) -> None:
+        self.is_under_way = False
+
+    def compute(
+        self, name: str, settings: dict[str, Any], scores: torch.Tensor, target: torch.Tensor
+    ) -> None:
+        """Is heard as if the program did."""
+        given = {
+            key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
+            for key, value in settings.items()
+        }
+        self.is_under_way = True
+        try:
+            getattr(functional, name)(scores, target, **given)
+        finally:
+            self.is_under_way = False

@@ -1,0 +1,215 @@
+"""Losses of evaluations that compute none, of labels beside the tensor that is evaluated."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+
+Evaluate = Callable[[nn.Module], object]
+
+GENERATOR = torch.Generator().manual_seed(1)
+X = torch.randn(320, 6, generator=GENERATOR)
+CLASSES = (X[:, 0] > 0).long() + (X[:, 1] > 0.5).long()
+YES = (X[:, 0] > 0).float()
+NUMBERS = X[:, 0] * 2 + 1
+N = 192  # rows of the training
+EPOCHS = 6
+RULES = ["overfit", "label_noise"]
+
+
+def run_training(
+    run_dir: Path | None,
+    evaluate: Evaluate,
+    loss: Callable[..., torch.Tensor] = F.cross_entropy,
+    y: torch.Tensor = CLASSES,
+    outputs: int = 3,
+    without: Callable[[], Any] = torch.no_grad,
+    model: nn.Module | None = None,
+) -> list[torch.Tensor]:
+    """Evaluates after each time through the data; without `run_dir` nothing watches."""
+    torch.manual_seed(0)
+    model = model or nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, outputs))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    watcher = None
+    if run_dir is not None:
+        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for _ in range(EPOCHS):
+        model.train()
+        for rows in torch.randperm(N).split(32):
+            output = model(X[rows])
+            optimizer.zero_grad()
+            loss(output if outputs > 1 else output.squeeze(1), y[rows]).backward()
+            optimizer.step()
+        model.eval()
+        with without():
+            evaluate(model)
+    if watcher is not None:
+        watcher.detach()
+    return [*(p.detach().clone() for p in model.parameters()), torch.random.get_rng_state()]
+
+
+def losses(run_dir: Path, function: str = "cross_entropy") -> list[float]:
+    run = td.Run(run_dir)
+    name = f"loss/{function}"
+    return list(run.scalars(name, "eval")[1]) if name in run.names() else []
+
+
+CASES: dict[str, tuple[Callable[..., torch.Tensor], torch.Tensor, int]] = {
+    "cross_entropy": (F.cross_entropy, CLASSES, 3),
+    "binary_cross_entropy_with_logits": (F.binary_cross_entropy_with_logits, YES, 1),
+    "mse_loss": (F.mse_loss, NUMBERS, 1),
+    "smooth_l1_loss": (nn.SmoothL1Loss(beta=0.3), NUMBERS, 1),
+}
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_the_loss_of_the_training_is_computed(function: str, run_dir: Path) -> None:
+    loss, y, outputs = CASES[function]
+    x_val, y_val = X[N:].clone(), y[N:].clone()
+    returned: list[torch.Tensor] = []
+
+    def evaluate(model: nn.Module) -> object:
+        returned.append(model(x_val).clone())
+        return (returned[-1].argmax(1) == y_val).float().mean() if outputs > 1 else None
+
+    run_training(run_dir, evaluate, loss, y, outputs)
+    wanted = [loss(out if outputs > 1 else out.squeeze(1), y_val).item() for out in returned[1:]]
+    found = losses(run_dir, function)
+    assert len(found) >= EPOCHS - 2  # what is hardly learned yet shows nothing
+    np.testing.assert_allclose(found, wanted[-len(found) :], rtol=1e-6)
+    (event,) = (e for e in td.Run(run_dir).events if e["kind"] == "evaluation_losses")
+    assert event["data"]["of"] == "tensors"
+
+
+def test_labels_of_another_type_and_shape(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), YES[N:].long()[:, None]
+
+    def evaluate(model: nn.Module) -> object:
+        return ((model(x_val) > 0) == (y_val == 1)).float().mean()
+
+    run_training(run_dir, evaluate, F.binary_cross_entropy_with_logits, YES, 1)
+    assert len(losses(run_dir, "binary_cross_entropy_with_logits")) == EPOCHS - 1
+
+
+def test_rows_that_are_cut_out_each_time(run_dir: Path) -> None:
+    def evaluate(model: nn.Module) -> object:
+        return (model(X[N:]).argmax(1) == CLASSES[N:]).float().mean()
+
+    run_training(run_dir, evaluate)
+    assert len(losses(run_dir)) == EPOCHS - 1
+
+
+def test_predictions_are_no_labels(run_dir: Path) -> None:
+    """They live on from one evaluation to the next."""
+    x_val = X[N:].clone()
+    predictions: list[torch.Tensor] = []
+    run_training(run_dir, lambda model: predictions.append(model(x_val).argmax(1)))
+    # `X[N:]` and `CLASSES` are other tensors, of other rows.
+    assert losses(run_dir) == []
+
+
+def test_labels_of_numpy_are_none(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].numpy().copy()
+    run_training(run_dir, lambda model: (model(x_val).argmax(1).numpy() == y_val).mean())
+    assert losses(run_dir) == []
+
+
+def test_of_two_tensors_that_may_be_labels_it_is_the_one_that_is_told(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    others = [torch.randint(0, 3, (len(y_val),)) for _ in range(3)]
+    run_training(run_dir, lambda model: (model(x_val).argmax(1) == y_val).float().mean())
+    assert len(losses(run_dir)) == EPOCHS - 1
+    assert len(others) == 3
+
+
+def test_of_two_that_the_model_tells_it_is_none(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    coarse = y_val.clamp(max=1)
+    run_training(run_dir, lambda model: (model(x_val).argmax(1) == y_val).float().mean())
+    assert losses(run_dir) == []
+    assert coarse.max() == 1
+
+
+def test_the_trainings_own_rows_are_no_evaluation(run_dir: Path) -> None:
+    x, y = X[:N].clone(), CLASSES[:N].clone()
+    run_training(run_dir, lambda model: (model(x).argmax(1) == y).float().mean())
+    assert losses(run_dir) == []
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_loss_of_the_program_ends_it(run_dir: Path, first: int) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    own: list[float] = []
+    evaluations = 0
+
+    def evaluate(model: nn.Module) -> None:
+        nonlocal evaluations
+        output = model(x_val)
+        if evaluations >= first:
+            own.append(F.cross_entropy(output, y_val).item())
+        evaluations += 1
+
+    run_training(run_dir, evaluate)
+    found = losses(run_dir)
+    np.testing.assert_allclose(found[-len(own) + 1 :], own[1:], rtol=1e-6)
+
+
+def test_labels_that_are_written_to_are_labels_no_more(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    evaluations = 0
+
+    def evaluate(model: nn.Module) -> None:
+        nonlocal evaluations
+        (model(x_val).argmax(1) == y_val).float().mean()
+        evaluations += 1
+        if evaluations == 3:
+            y_val.zero_()
+
+    run_training(run_dir, evaluate)
+    assert len(losses(run_dir)) == 2
+
+
+def test_what_plays_is_not_evaluated(run_dir: Path) -> None:
+    run_training(run_dir, lambda model: [model(torch.randn(40, 6)) for _ in range(90)])
+    assert losses(run_dir) == []
+
+
+def test_inference_mode(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    run_training(
+        run_dir,
+        lambda model: (model(x_val).argmax(1) == y_val).float().mean(),
+        without=torch.inference_mode,
+    )
+    assert len(losses(run_dir)) in (0, EPOCHS - 1)
+
+
+def test_nothing_of_the_training_is_changed_or_kept(run_dir: Path) -> None:
+    gone: list[weakref.ref[torch.Tensor]] = []
+
+    def train(watched: Path | None) -> list[torch.Tensor]:
+        x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+        gone.extend((weakref.ref(x_val), weakref.ref(y_val)))
+
+        def evaluate(model: nn.Module) -> None:
+            (model(x_val).argmax(1) == y_val).float().mean()
+            torch.rand(3)
+
+        return run_training(watched, evaluate)
+
+    plain, watched = train(None), train(run_dir)
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+    assert len(losses(run_dir)) == EPOCHS - 1
+    gc.collect()
+    assert all(reference() is None for reference in gone)
