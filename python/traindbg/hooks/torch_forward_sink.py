@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_guard import Guard
     from traindbg.hooks.torch_micro_batches import MicroBatches
     from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_unanswered import Unanswered
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
 
@@ -58,6 +59,7 @@ class ForwardSink:
         self.guard = guard
         self.now = 0  # the mode of the pass that is looked at; 0: nothing of it is due
         self.misses_attention = False  # maps that are asked for, up to now
+        self.unanswered: Unanswered | None = None  # told of calls in training; set by the recording
         self._session = tensors.session
         self._hot = guard.hot
         self._tensors = tensors
@@ -104,6 +106,8 @@ class ForwardSink:
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
+        if mode == _TRAIN and self.unanswered is not None:
+            guarded("losses left out", self.unanswered.forward_begins, root)
         if mode == _TRAIN and self._is_looked_at():
             return NOTHING
         self.now = mode

@@ -57,6 +57,7 @@ from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_tensor_labels import TensorLabels
 from traindbg.hooks.torch_tensors import Tensors
 from traindbg.hooks.torch_threads import Threads
+from traindbg.hooks.torch_unanswered import Unanswered
 from traindbg.hooks.torch_unseen import Unseen
 from traindbg.hooks.torch_user_values import UserValues
 from traindbg.hooks.torch_watched import WatchedModels
@@ -114,6 +115,7 @@ class Recording:
         )
         of_passes = (*common, self._micro, self.compilation, self.unseen)
         self.sink, self.companion_sink = ForwardSink(*of_passes), CompanionSink(*of_passes)
+        self.sink.unanswered = Unanswered(self, self.guard, self.tensors, self.watched)
         self.attachment = Attachment(
             self.guard,
             self.session,
