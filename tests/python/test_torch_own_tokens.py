@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import traindbg as td
 from traindbg.hooks.torch_own_tokens import own_tokens
@@ -134,6 +135,60 @@ def test_a_decoder_beside_an_encoder_of_the_same_words() -> None:
     shifted = head(decoder(embed(before), memory, tgt_mask=CAUSAL))
     assert told(scored(shifted, ids)) is False
     assert told(scored(head(decoder(embed(ids), memory, tgt_mask=CAUSAL)), ids)) is True
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: object, h: torch.Tensor) -> torch.Tensor:
+        return F.pad(h, (0, 0, 1, -1))
+
+    @staticmethod
+    def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:
+        return F.pad(gradient, (0, 0, -1, 1))
+
+
+MOVED: dict[str, Mix] = {
+    "a function of one's own": Shift.apply,
+    "a checkpoint": lambda h: checkpoint(lambda x: F.pad(x, (0, 0, 1, -1)), h, use_reentrant=True),
+    "a matrix": lambda h: torch.ones(LENGTH, LENGTH).tril(-1) @ h,
+    "sums of what came before": lambda h: h.cumsum(1) - h,
+    "a mask of positions": lambda h: h * (torch.arange(LENGTH) % 2)[None, :, None],
+}
+
+
+@pytest.mark.parametrize("how", MOVED)
+@pytest.mark.parametrize("name", ["encoder layer", "lstm", "gru"])
+def test_what_hides_or_moves_tokens_by_other_means(name: str, how: str) -> None:
+    torch.manual_seed(0)
+    embed, mix, head = nn.Embedding(WORDS, WIDTH), LEFT_TO_RIGHT[name](), nn.Linear(WIDTH, WORDS)
+    ids = words()
+    if how == "a mask of positions" and name == "gru":
+        pytest.skip("its steps are looked through as a whole")
+    assert not told(scored(head(mix(MOVED[how](embed(ids)))), ids))
+
+
+def test_a_loop_that_tells_a_position_before_it_sees_its_token() -> None:
+    torch.manual_seed(0)
+    embed, head, cell = (
+        nn.Embedding(WORDS, WIDTH),
+        nn.Linear(WIDTH, WORDS),
+        nn.GRUCell(WIDTH, WIDTH),
+    )
+    ids, state = words(), torch.zeros(6, WIDTH)
+    h, told_before, told_after = embed(ids), [], []
+    for position in range(LENGTH):
+        told_before.append(head(state))
+        state = cell(h[:, position], state)
+        told_after.append(head(state))
+    assert not told(scored(torch.stack(told_before, 1), ids))
+
+
+def test_a_few_words_that_were_changed_are_to_be_told_right() -> None:
+    torch.manual_seed(0)
+    embed, head, ids = nn.Embedding(WORDS, WIDTH), nn.Linear(WIDTH, WORDS), words()
+    changed = ids.clone()
+    changed[0, 3] = (ids[0, 3] + 1) % WORDS
+    assert told(scored(head(layer(0.0)(embed(changed))), ids)) is False
 
 
 def test_targets_that_are_left_out_and_words_that_do_not_change() -> None:

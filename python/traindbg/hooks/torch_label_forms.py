@@ -121,6 +121,19 @@ def in_wide(scores: torch.Tensor) -> torch.Tensor:
     return scores.to(torch.float32) if scores.dtype in _HALVES else scores
 
 
+def told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
+    """What a model is given: what is no tensor, to be compared, and the tensors."""
+    others: list[Any] = []
+    tensors: dict[Path, Any] = {}
+    for path, leaf in leaves_of(given):
+        if isinstance(leaf, torch.Tensor):
+            tensors[path] = leaf
+        else:
+            is_word = type(leaf) in (bool, int, float, str)
+            others.append((path, repr(leaf) if is_word else id(leaf)))
+    return tuple(others), tensors
+
+
 class OfTraining:
     """The labels of a training's first steps, as far as they tell what labels are like."""
 
@@ -144,6 +157,14 @@ class OfTraining:
         return Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
 
 
+def on_device_of(scores: torch.Tensor, settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a loss, such as weights of classes, as it is given them with these scores."""
+    return {
+        key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
+        for key, value in settings.items()
+    }
+
+
 class Computation:
     """Of losses of evaluations, by us. One per recording."""
 
@@ -154,10 +175,7 @@ class Computation:
         self, name: str, settings: dict[str, Any], scores: torch.Tensor, target: torch.Tensor
     ) -> None:
         """Is heard as if the program did."""
-        given = {
-            key: value.to(scores.device, scores.dtype) if isinstance(value, torch.Tensor) else value
-            for key, value in settings.items()
-        }
+        given = on_device_of(scores, settings)
         self.is_under_way = True
         try:
             getattr(functional, name)(scores, target, **given)

@@ -51,8 +51,9 @@ from traindbg.hooks.torch_label_forms import (
     output_of,
     outputs_of,
     settings_of,
+    told_apart,
 )
-from traindbg.hooks.torch_loader_batches import Batch, data_of, is_plain, leaf_at, leaves_of
+from traindbg.hooks.torch_loader_batches import Batch, data_of, is_plain, leaf_at
 from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
@@ -97,19 +98,6 @@ class _Pass(NamedTuple):
     arguments: tuple[Any, ...]
     inputs: tuple[tuple[Path, Path], ...]
     outputs: dict[Path, tuple[torch.Tensor, int]]  # without graphs; and versions
-
-
-def _told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
-    """What a model is given: what is no tensor, to be compared, and the tensors."""
-    others: list[Any] = []
-    tensors: dict[Path, Any] = {}
-    for path, leaf in leaves_of(given):
-        if isinstance(leaf, torch.Tensor):
-            tensors[path] = leaf
-        else:
-            is_word = type(leaf) in (bool, int, float, str)
-            others.append((path, repr(leaf) if is_word else id(leaf)))
-    return tuple(others), tensors
 
 
 def _inputs(batch: Batch, tensors: dict[Path, Any]) -> tuple[tuple[Path, Path], ...] | None:
@@ -329,7 +317,7 @@ class LoaderLabels:
         if len(self._watched.watchers) != 1 or self._is_too_late():
             self.end()
             return
-        arguments, tensors = _told_apart(given)
+        arguments, tensors = told_apart(given)
         if any(map(capturing_graph, tensors.values())):
             return
         with own_operations():
@@ -441,7 +429,7 @@ class LoaderLabels:
         if current is None or roles is None or self._is_over:
             return
         current.calls += 1
-        arguments, tensors = _told_apart(given)
+        arguments, tensors = told_apart(given)
         is_as_wanted = self._hot.steps == current.steps and arguments == roles.arguments
         if any(map(capturing_graph, tensors.values())):
             return

@@ -4,10 +4,10 @@
     loss = F.cross_entropy(logits.flatten(0, 1), ids.flatten())      # ids[:, 1:] was meant
 
 It is read from the graph of the loss: which classes were its targets, which numbers an embedding
-was given, and whether the one leads to the other position by position. By what would shift them
-inside of the model (a slice, a pad, a roll) no way leads on, nor by attention. That the model goes
-from left to right, weights of attention say, of which those of later positions are zero and those
-of a position itself are not; or a recurrent layer of one direction.
+was given, and whether the one leads to the other position by position, through layers, activations
+and sums. By what would shift them inside of the model (a slice, a pad, a roll) no way leads on, nor
+by attention. That the model goes from left to right, weights of attention say, of which those of
+later positions are zero; or a recurrent layer of one direction.
 
 A few hundred nodes of a graph are gone through, at three steps; none is kept.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_nodes import SAME_ELEMENTS, next_nodes, saved_by
+from traindbg.hooks.torch_nodes import SAME_ELEMENTS, is_leaf, next_nodes, saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,39 +41,33 @@ _OF_A_LOSS = SAME_ELEMENTS | {
 # Recurrent layers that are computed in one; and what one that is computed step by step is not made
 # of, so that another sequence, or a shift, may lie behind it.
 _FUSED = frozenset({"CudnnRnnBackward0", "MiopenRnnBackward0", "MkldnnRnnLayerBackward0"})
-_MOVED_ALONG = ("Cat", "Flip", "Gather", "Index", "Pad", "Rnn", "Roll", "Slice", "Stack")
+_MOVED_ALONG = (
+    *("Bmm", "Baddbmm", "Cat", "Convolution", "Cumsum", "Flip", "Gather", "Index", "Pad", "Rnn"),
+    *("Roll", "Slice", "Stack"),
+)
 _WEIGHTS = frozenset({"SafeSoftmaxBackward0", "SoftmaxBackward0"})  # of attention
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
-# What may move something along a sequence, or mix it, or take a part of it.
-_MOVING = (
-    "Attention",
-    "Baddbmm",
-    "Bmm",
-    "Cat",
-    "Chunk",
-    "Convolution",
-    "Cumsum",
-    "Einsum",
-    "Expand",
-    "Flip",
-    "Gather",
-    "Index",
-    "Mean",
-    "Narrow",
-    "Pad",
-    "Repeat",
-    "Roll",
-    "Rnn",
-    "Scatter",
-    "Select",
-    "Slice",
-    "Softmax",
-    "Split",
-    "Stack",
-    "Sum",
-    "Unbind",
-    "Unfold",
-)
+# What keeps each position to itself. All others may move something along a sequence, mix it, hide
+# it or take a part of it, and end the way: nodes of somebody's own, too.
+_BY_POSITION = SAME_ELEMENTS | {
+    "AddBackward0",
+    "DivBackward0",
+    "EluBackward0",
+    "GeluBackward0",
+    "HardswishBackward0",
+    "LeakyReluBackward0",
+    "LogSoftmaxBackward0",
+    "MishBackward0",
+    "NativeDropoutBackward0",
+    "NativeLayerNormBackward0",
+    "ReluBackward0",
+    "SiluBackward0",
+    "SoftplusBackward0",
+    "TanhBackward0",
+    "TransposeBackward1",
+}
+# Of a layer: by weights that are all that there is of them.
+_BY_WEIGHTS = {"AddmmBackward0": 1, "MmBackward0": 0}  # the place of what it is given
 
 
 def own_tokens(root: torch.Tensor) -> torch.Tensor | None:
@@ -99,7 +93,7 @@ def own_tokens(root: torch.Tensor) -> torch.Tensor | None:
         ids, targets = ids.reshape(-1), targets.reshape(-1)
         is_known = targets != -100
         number = is_known.sum()
-        is_own = ((ids == targets) & is_known).sum() >= 0.99 * number
+        is_own = ((ids == targets) | ~is_known).all()
         varies = (ids[1:] != ids[:-1]).float().mean() >= 0.1
         return is_own & varies & (number >= _FEWEST) & is_causal
 
@@ -111,7 +105,7 @@ def _loss_of(root: torch.Tensor) -> Any:
 
 def _from(start: Any, passed: frozenset[str]) -> Iterator[Any]:
     """A node and those that lie behind it, through nodes of these names."""
-    nodes, seen = [start], set()
+    nodes, seen = [start], set[Any]()
     while nodes and len(seen) < _MOST_AT_LOSS:
         node = nodes.pop(0)
         if node is None or node in seen:
@@ -127,7 +121,7 @@ def _given(scores: Any) -> tuple[torch.Tensor | None, bool]:
 
     And whether the way leads through a recurrent layer.
     """
-    nodes, seen, is_recurrent = [scores], set(), False
+    nodes, seen, is_recurrent = [scores], set[Any](), False
     while nodes and len(seen) < _MOST_NODES:
         node = nodes.pop(0)
         if node is None or node in seen:
@@ -146,36 +140,64 @@ def _given(scores: Any) -> tuple[torch.Tensor | None, bool]:
             only = None if is_recurrent else _only_embedding(node)
             if only is not None:
                 return saved_by(only, "indices"), True
-        elif name == "LogSoftmaxBackward0" or not any(part in name for part in _MOVING):
-            nodes += next_nodes(node)
+        else:
+            nodes += _by_position(node)
     return None, False
+
+
+def _by_position(node: Any) -> list[Any]:
+    """What lies behind a node where each position comes from itself alone."""
+    name, after = node.name(), next_nodes(node)
+    if name in _BY_POSITION:
+        return after
+    if name in _BY_WEIGHTS:
+        given, weights = (node.next_functions[_BY_WEIGHTS[name] + at][0] for at in (0, 1))
+        while weights is not None and weights.name() in SAME_ELEMENTS:
+            weights = next(iter(next_nodes(weights)), None)
+        return [given] if given is not None and weights is not None and is_leaf(weights) else []
+    if name == "MulBackward0":
+        if len(after) != 1:
+            return after  # a gate
+        factors = [each for word in ("self", "other") if (each := saved_by(node, word)) is not None]
+        made = shape_at(node, 0)
+        # A number, or dropout; what is the same for all values of a position may hide it.
+        is_plain = all(each.numel() == 1 or tuple(each.shape) == made for each in factors)
+        return after if factors and is_plain else []
+    return []
 
 
 def _only_embedding(stack: Any) -> Any:
     """Of a recurrent layer that was computed step by step: the embedding that it was given.
 
-    None: there are other sequences from which its values may come, of an encoder, say.
+    None: there are other sequences from which its values may come, of an encoder, say; or the first
+    step has none of it, as where a loop tells a position before it is given its token.
     """
-    nodes, seen, only = next_nodes(stack), set(), None
+    first = _embeddings_behind([stack.next_functions[0][0]])
+    found = _embeddings_behind(next_nodes(stack)) if first else []
+    return found[0] if len(found) == 1 and first == found else None
+
+
+def _embeddings_behind(nodes: list[Any]) -> list[Any]:
+    """Nothing where something else may lie behind these, too."""
+    seen, found = set[Any](), []
     while nodes:
         node = nodes.pop()
-        if node in seen:
+        if node is None or node in seen:
             continue
         name = node.name()
-        if len(seen) >= _MOST_NODES or any(part in name for part in _MOVED_ALONG):
-            return None
+        is_known = name[-1].isdigit() or is_leaf(node)  # else it is of somebody's own
+        if len(seen) >= _MOST_NODES or not is_known or any(x in name for x in _MOVED_ALONG):
+            return []
         seen.add(node)
         if name == "EmbeddingBackward0":
-            if only is not None:
-                return None
-            only = node
+            found.append(node)
         nodes += next_nodes(node)
-    return only
+    return found
 
 
 def _goes_on(scores: Any, length: int) -> bool | torch.Tensor:
     """Whether attention over so many positions hides the later ones, in any layer."""
-    nodes, seen = [scores], set()
+    nodes, seen = [scores], set[Any]()
     found: bool | torch.Tensor = False
     while nodes and len(seen) < _MOST_NODES and found is not True:
         node = nodes.pop()

@@ -27,7 +27,8 @@ from traindbg.hooks.torch_probe_pass import ON_CPU, Given, Passes, given, look_a
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_compilation import Compilation
-    from traindbg.hooks.torch_sequences import Next, SequenceObserver
+    from traindbg.hooks.torch_next_values import Next
+    from traindbg.hooks.torch_sequences import SequenceObserver
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels

@@ -14,8 +14,8 @@ from torch import nn
 from traindbg.hooks.torch_probe_compare import Question, Seen, compare, told_apart
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_next_values import Next
     from traindbg.hooks.torch_probe_pass import Passes
-    from traindbg.hooks.torch_sequences import Next
 
 _FEWEST = 3  # positions before the middle that have a target, and sequences
 

@@ -7,32 +7,37 @@ Nothing is listened to, and no variable of the program is read: among all tensor
 those are looked for that may be the labels of as many rows. What is what has to show:
 
  - The training's loss is given what the model returned, in three steps that are looked at.
- - The same tensor is evaluated again after more steps, without a loss, and it is none of the
-   training's. Of tensors that were there at the first time already (no prediction was), and were
-   not written to since, one alone goes together with what the model returns by far more than
-   chance, in the units of the training (`torch_label_evidence`); or several that are equal.
+ - The same tensors are evaluated again after more steps, without a loss, and are none of the
+   training's. Of tensors that were there at the first time already, lie elsewhere than the inputs
+   and have the same values still, one alone goes together with what the model returns by far more
+   than chance (`torch_label_evidence`), by more than then, and in the units of the training; or
+   several that are equal.
 
-From then on the training's loss is computed whenever that tensor is evaluated, and recorded as that
-of an evaluation, as of a loader's (`torch_loader_labels`), which goes first. A loss that the
-program computes in an evaluation ends it for good.
+From then on the training's loss is computed whenever these are evaluated, and recorded as that of
+an evaluation, as of a loader's (`torch_loader_labels`), which goes first. Of several tensors that
+are evaluated it is the one of the largest loss: the others may be the training's, as they were
+before they were changed at random. A loss that the program computes in an evaluation ends it for
+good, and so do labels that were written to.
 
-No tensor is kept: what is remembered of them are weak references. A search goes through all
-objects of the process once, for each of four tensors at most.
+No tensor is kept, nor a weak reference to one, which `torch.utils.swap_tensors` refuses: memory is
+known by weak references to storages, and values by sums. A search goes through all objects of the
+process once, for each of four evaluated tensors at most.
 """
 
 from __future__ import annotations
 
 import json
-import weakref
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from traindbg import _core
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary
-from traindbg.hooks.torch_label_evidence import OF_CLASSES, Evidence
+from traindbg.hooks.torch_label_evidence import OF_CLASSES, OF_TWO, Evidence
 from traindbg.hooks.torch_label_forms import (
     FORMS,
     MOST_CLASSES,
@@ -45,8 +50,9 @@ from traindbg.hooks.torch_label_forms import (
     output_of,
     outputs_of,
     settings_of,
+    told_apart,
 )
-from traindbg.hooks.torch_loader_batches import is_plain, leaf_at, leaves_of
+from traindbg.hooks.torch_loader_batches import is_plain, leaf_at
 from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
@@ -66,6 +72,16 @@ _MOST_CANDIDATES = 64
 _MOST_CALLS = 64  # of an evaluation, that lead to nothing
 _MOST_LOOKS = 8  # at a tensor that is evaluated again
 _MOST_VALUES = 1 << 24  # of labels
+_MOST_ALIVE = 100_000  # tensors
+_CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
+# Of the labels' variance: the squared error of numbers that are told well; what the best line may
+# leave less of, as a multiple of its own error and beside it.
+_TOLD, _AS_LINE, _ROUNDING = 0.6, 1.5, 0.02
+# A line that leaves less of it than this, and is off by so much, is of another unit.
+_NEARLY_ALL, _OFF = 0.1, 0.2
+
+
+_is_wrapped: Any = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 class _Roles(NamedTuple):
@@ -80,28 +96,35 @@ class _Roles(NamedTuple):
     target_dims: int
 
 
-class _View(NamedTuple):
-    """A tensor, or some of its rows."""
+class _Place(NamedTuple):
+    """Where labels lie, and what they were."""
 
-    tensor: weakref.ref[torch.Tensor]
-    version: int
-    start: int
+    storage: StorageWeakRef
+    data_type: torch.dtype
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    sums: tuple[float, ...]
 
-    def rows(self, number: int) -> torch.Tensor | None:
-        """None: it is gone, or was written to."""
-        tensor = self.tensor()
-        if tensor is None or tensor.is_inference() or tensor._version != self.version:
+    def tensor(self) -> torch.Tensor | None:
+        """None: the memory is gone, or has other values."""
+        storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
+        if storage is None:
             return None
-        return tensor.detach()[self.start : self.start + number]
+        empty = torch.empty(0, dtype=self.data_type, device=storage.device)
+        labels = empty.set_(storage, self.offset, self.shape, self.stride)
+        return labels if _sums_of(labels) == self.sums else None
 
 
 class _Evaluated:
-    """A tensor that is evaluated: by where it lies."""
+    """What is evaluated: by where it lies."""
 
-    def __init__(self, steps: int, candidates: list[_View]) -> None:
+    def __init__(self, steps: int) -> None:
         self.steps = steps  # that the training had made when it was evaluated last
-        self.candidates = candidates
-        self.looks = 0
+        self.calls = self.looks = 0  # since then
+        self.candidates: list[tuple[_Place, float]] = []  # and the loss of each at first
+        self.labels: _Place | None = None
+        self.loss = -math.inf  # of these, when they were found
 
 
 class TensorLabels:
@@ -143,7 +166,7 @@ class TensorLabels:
         self._agreed = self._looks = 0  # steps
         self._calls = 0  # of evaluations
         self._evaluated: dict[Any, _Evaluated] = {}
-        self._known: tuple[Any, _View] | None = None  # what is evaluated, and its labels
+        self._known: tuple[Any, _Place] | None = None  # what is evaluated, and its labels
 
     @property
     def listens(self) -> bool:
@@ -186,8 +209,11 @@ class TensorLabels:
         scores = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
         settings = settings_of(name, args, kwargs)
-        is_plain_loss = is_plain(scores) and is_plain(target)
-        if settings is None or not is_plain_loss or capturing_graph(target):
+        if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
+            self.end()
+            return
+        are_plain = is_plain(scores) and is_plain(target)
+        if settings is None or not are_plain or capturing_graph(target):
             self.end()
             return
         with own_operations():
@@ -212,18 +238,15 @@ class TensorLabels:
         """The model has returned, in a pass of an evaluation that no loader has a part in."""
         if not self.listens or self._roles is None:
             return
-        inputs = [leaf for _, leaf in leaves_of(given) if isinstance(leaf, torch.Tensor)]
-        if not inputs or not all(map(is_plain, inputs)) or any(map(capturing_graph, inputs)):
+        others, tensors = told_apart(given)
+        inputs = list(tensors.values())
+        if not inputs or not all(map(_is_at_hand, inputs)):
             self._called_in_vain()
             return
-        x = inputs[0]
-        if x.is_inference():
-            self._called_in_vain()
-            return
-        key = (x.data_ptr(), x._version, x.shape, x.stride(), x.dtype, x.device)
+        key = others, tuple((path, *_where(each)) for path, each in tensors.items())
         if self._known is not None and self._known[0] != key:
             return
-        if len(x) < _FEWEST_ROWS or not self._is_to_be_evaluated():
+        if len(inputs[0]) < _FEWEST_ROWS or not self._is_to_be_evaluated():
             self._called_in_vain()
             return
         with own_operations():
@@ -231,9 +254,9 @@ class TensorLabels:
             if scores is None:
                 self._called_in_vain()
             elif self._known is not None:
-                self._compute_again(x, scores)
+                self._compute_again(self._known[1], scores)
             else:
-                self._look(key, x, scores)
+                self._look(key, inputs, scores)
 
     def _called_in_vain(self) -> None:
         """Many such calls are no evaluations: a policy plays, say."""
@@ -276,79 +299,110 @@ class TensorLabels:
                 return target
         return None
 
-    def _look(self, key: Any, x: torch.Tensor, scores: torch.Tensor) -> None:
+    def _look(self, key: Any, inputs: list[torch.Tensor], scores: torch.Tensor) -> None:
         known = self._evaluated.get(key)
         if known is None:
             if len(self._evaluated) >= _MOST_TENSORS:
                 self._called_in_vain()
                 return
-            self._evaluated[key] = _Evaluated(self._hot.steps, self._candidates(x, scores))
+            known = self._evaluated[key] = _Evaluated(self._hot.steps)
+            known.candidates = self._candidates(inputs, scores)
             return
-        if known.steps == self._hot.steps or not known.candidates:
+        if known.steps == self._hot.steps:
             return
         known.steps = self._hot.steps
-        known.looks += 1
-        if known.looks > _MOST_LOOKS:
-            known.candidates = []
-            return
-        found = self._labels_among(known.candidates, len(x), scores)
-        if found is None:
-            return
-        if self.are_trained is not None and self.are_trained(x):
-            known.candidates = []  # how well the training's own rows are known
-            return
-        self._known, self._evaluated = (key, found), {}
-        if self._roles is not None:
-            told = {"loss": self._roles.loss, "of": "tensors"}
-            self._session.event("evaluation_losses", json.dumps(told))
-        self._compute_again(x, scores)
+        known.calls += 1
+        if known.labels is None and known.candidates:
+            known.looks += 1
+            self._look_for_labels(known, inputs, scores)
+        self._choose(known)
+        if self._known is not None and self._known[0] == key:
+            self._compute_again(self._known[1], scores)
 
-    def _compute_again(self, x: torch.Tensor, scores: torch.Tensor) -> None:
-        labels = None if self._known is None else self._known[1].rows(len(x))
+    def _look_for_labels(
+        self, known: _Evaluated, inputs: list[torch.Tensor], scores: torch.Tensor
+    ) -> None:
+        found = self._labels_among(known.candidates, scores)
+        if found is not None:
+            known.labels, known.loss = found
+        if known.looks == _MOST_LOOKS or known.labels is not None:
+            known.candidates = []
+        # How well the training's own rows are known is no evaluation.
+        are_trained = self.are_trained
+        if known.labels is not None and are_trained is not None and any(map(are_trained, inputs)):
+            known.labels = None
+
+    def _choose(self, called: _Evaluated) -> None:
+        """Of what has labels one is followed, once all that was evaluated was so twice."""
+        waits = any(k.looks == 0 and k.candidates for k in self._evaluated.values())
+        found = [(k.loss, key, k.labels) for key, k in self._evaluated.items() if k.labels]
+        if not found or self._roles is None or (waits and called.calls < _CALLS_IN_VAIN):
+            return
+        _, key, labels = max(found, key=lambda each: each[0])
+        self._known, self._evaluated = (key, labels), {}
+        told = {"loss": self._roles.loss, "of": "tensors"}
+        self._session.event("evaluation_losses", json.dumps(told))
+
+    def _compute_again(self, place: _Place, scores: torch.Tensor) -> None:
+        labels = place.tensor()
         target = None if labels is None else self._target(labels, scores)
-        if target is None or self._roles is None:
+        roles = self._roles
+        is_wrong = target is None or roles is None
+        if target is not None and roles is not None and _are_numbers(roles):
+            # Which unit they are in shows the better, the more is learned.
+            is_wrong = _line_through(scores, target).is_of_another_unit()
+        if is_wrong or target is None or roles is None:
             self.end()
             return
-        self._computation.compute(self._roles.loss, self._settings, scores, target)
+        self._computation.compute(roles.loss, self._settings, scores, target)
 
-    def _candidates(self, x: torch.Tensor, scores: torch.Tensor) -> list[_View]:
-        """What there is that may be labels of these rows."""
+    def _candidates(
+        self, inputs: list[torch.Tensor], scores: torch.Tensor
+    ) -> list[tuple[_Place, float]]:
+        """What there is that may be labels of these rows, with the loss of each."""
         roles = self._roles
         if roles is None or scores.numel() > _MOST_VALUES:
             return []
         number = scores.numel() // roles.classes if roles.classes else scores.numel()
-        is_of_numbers = roles.target_type.is_floating_point
-        whole = x._base if x._is_view() and x._base is not None else None
-        start = 0
-        if whole is not None and whole.dim() == x.dim() and whole.stride() == x.stride():
-            start = (x.storage_offset() - whole.storage_offset()) // max(x.stride()[0], 1)
-        found: list[_View] = []
-        for tensor in _core.instances_of(torch.Tensor, exact=True):
-            if not is_plain(tensor) or tensor.requires_grad or tensor.is_inference():
+        x = inputs[0]
+        whole, start = _whole(x)
+        elsewhere = {each.untyped_storage()._cdata for each in inputs}
+        alive = _core.instances_of(torch.Tensor, exact=True)
+        found: list[tuple[_Place, float]] = []
+        for tensor in alive if len(alive) <= _MOST_ALIVE else ():
+            if tensor.requires_grad or not _is_at_hand(tensor):
                 continue
-            if tensor.is_floating_point() and not is_of_numbers:
+            if tensor.is_floating_point() and not roles.target_type.is_floating_point:
                 continue
             if tensor.device.type not in ("cpu", scores.device.type):
                 continue
-            is_whole = len(tensor) == len(x) and tensor.numel() == number
-            is_longer = whole is not None and len(tensor) == len(whole) > len(x)
-            if is_longer and tensor.numel() * len(x) != number * len(tensor):
-                is_longer = False
-            if not is_whole and not is_longer:
+            rows = len(tensor)
+            is_whole = rows == len(x) and tensor.numel() == number
+            is_longer = whole is not None and rows == len(whole) > len(x)
+            if not is_whole and not (is_longer and tensor.numel() * len(x) == number * rows):
+                continue
+            if tensor.untyped_storage()._cdata in elsewhere:
+                continue
+            labels = tensor if is_whole else tensor[start : start + len(x)]
+            target = self._target(labels, scores)
+            if target is None:
                 continue
             if len(found) == _MOST_CANDIDATES:
                 return []
-            found.append(_View(weakref.ref(tensor), tensor._version, 0 if is_whole else start))
+            found.append((_place_of(labels), _measure(roles, scores, target)))
         return found
 
     def _labels_among(
-        self, candidates: list[_View], number: int, scores: torch.Tensor
-    ) -> _View | None:
-        """The only ones that go together with the scores; or one of several that are equal."""
+        self, candidates: list[tuple[_Place, float]], scores: torch.Tensor
+    ) -> tuple[_Place, float] | None:
+        """The only ones that go together with the scores, or one of several that are equal.
+
+        With their loss.
+        """
         roles = self._roles
-        found: list[tuple[_View, torch.Tensor]] = []
-        for view in candidates if roles is not None else ():
-            labels = view.rows(number)
+        found: list[tuple[_Place, float, torch.Tensor]] = []
+        for place, first in candidates if roles is not None else ():
+            labels = place.tensor()
             target = None if labels is None else self._target(labels, scores)
             if target is None or roles is None:
                 continue
@@ -358,10 +412,109 @@ class TensorLabels:
                 continue
             if evidence.are_probabilities() and not self._of_training.are_probabilities:
                 return None
-            if any(not torch.equal(target, other) for _, other in found):
+            loss = _measure(roles, scores, target)
+            # Predictions of a model from before are left behind by one that learns.
+            if loss >= first or (
+                _are_numbers(roles) and not _line_through(scores, target).is_of_unit()
+            ):
+                continue
+            if any(not torch.equal(target, other) for *_, other in found):
                 return None
-            found.append((view, target))
-        return found[0][0] if found else None
+            found.append((place, loss, target))
+        return found[0][:2] if found else None
+
+
+def _is_at_hand(tensor: torch.Tensor) -> bool:
+    """Whether it has values that can be looked at."""
+    if not is_plain(tensor) or tensor.is_nested or tensor.is_meta or tensor.is_inference():
+        return False
+    if _is_wrapped(tensor) or capturing_graph(tensor):
+        return False
+    ends: int = sum(
+        (n - 1) * abs(step) for n, step in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    behind = (tensor.storage_offset() + ends + 1) * tensor.element_size()
+    return bool(behind <= tensor.untyped_storage().nbytes())
+
+
+def _where(tensor: torch.Tensor) -> tuple[Any, ...]:
+    at = tensor.data_ptr(), tensor._version
+    return (*at, tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+
+
+def _whole(x: torch.Tensor) -> tuple[torch.Tensor | None, int]:
+    """The tensor of which `x` is some of the rows, and the first of these."""
+    whole = x._base if x._is_view() else None
+    if whole is None or whole.shape[1:] != x.shape[1:] or whole.stride() != x.stride():
+        return None, 0
+    step = x.stride()[0]
+    offset = x.storage_offset() - whole.storage_offset()
+    return (whole, offset // step) if step > 0 and offset % step == 0 else (None, 0)
+
+
+def _place_of(labels: torch.Tensor) -> _Place:
+    return _Place(
+        StorageWeakRef(labels.untyped_storage()),
+        labels.dtype,
+        labels.storage_offset(),
+        tuple(labels.shape),
+        labels.stride(),
+        _sums_of(labels),
+    )
+
+
+def _sums_of(labels: torch.Tensor) -> tuple[float, ...]:
+    """By which it shows that values were changed: sums in which places count differently."""
+    wide = labels.detach().reshape(-1).to(torch.float64)
+    places = torch.arange(len(wide), dtype=torch.float64, device=wide.device)
+    return tuple(torch.stack([wide.sum(), (wide * (places * 0.7310585).cos()).sum()]).tolist())
+
+
+def _measure(roles: _Roles, scores: torch.Tensor, target: torch.Tensor) -> float:
+    """Smaller, the better they go together: about what the loss is, of functions nobody hears."""
+    if _are_numbers(roles):
+        return float((scores - target).square().mean())
+    if roles.loss in OF_TWO:
+        if roles.loss == "binary_cross_entropy":
+            scores = scores.clamp(1e-6, 1 - 1e-6).logit()
+        return float(
+            (scores.clamp_min(0) - scores * target + scores.abs().neg().exp().log1p()).mean()
+        )
+    logs = scores.log_softmax(1) if roles.loss == "cross_entropy" else scores
+    if target.is_floating_point():
+        return float(-(target * logs).sum(1).mean())
+    is_class = (target >= 0) & (target < scores.shape[1])
+    told = logs.gather(1, torch.where(is_class, target, 0).unsqueeze(1)).squeeze(1)
+    return float(-(told * is_class).sum() / is_class.sum().clamp_min(1))
+
+
+def _are_numbers(roles: _Roles) -> bool:
+    return roles.loss not in OF_CLASSES and roles.loss not in OF_TWO
+
+
+class _Line(NamedTuple):
+    """Of labels by outputs: what is left of the labels' variance, and the best line's slope."""
+
+    error: float  # of the outputs as they are
+    of_line: float
+    slope: float
+
+    def is_of_unit(self) -> bool:
+        """Numbers are told, and no other line through the outputs would tell them much better."""
+        return self.error < _TOLD and self.error <= _AS_LINE * self.of_line + _ROUNDING
+
+    def is_of_another_unit(self) -> bool:
+        return self.of_line < _NEARLY_ALL and abs(self.slope - 1) > _OFF
+
+
+def _line_through(scores: torch.Tensor, target: torch.Tensor) -> _Line:
+    p, t = (each.detach().reshape(-1).to(torch.float64) for each in (scores, target))
+    spread = max(float(t.var(correction=0)), 1e-300)
+    slope = float(((p - p.mean()) * (t - t.mean())).mean()) / max(
+        float(p.var(correction=0)), 1e-300
+    )
+    of_line = float((t - t.mean() - slope * (p - p.mean())).square().mean())
+    return _Line(float((p - t).square().mean()) / spread, of_line / spread, slope)
 
 
 def _roles_of(

@@ -94,7 +94,7 @@ class Unanswered:
 
 
 def _leads_to(node: Any, parameters: set[int]) -> bool:
-    nodes, seen = [node], set()
+    nodes, seen = [node], set[Any]()
     while nodes and len(seen) < _MOST_NODES:
         node = nodes.pop()
         if node in seen:
