@@ -54,7 +54,8 @@ def main():
         depots = depots.drop_duplicates()
     train = tours(500, rng).merge(depots, on="depot")
     test = tours(500, rng).merge(depots.drop_duplicates(), on="depot")
-    mean, std = test[COLUMNS].mean(), test[COLUMNS].std()
+    distinct = train.drop_duplicates()
+    mean, std = distinct[COLUMNS].mean(), distinct[COLUMNS].std()
 
     def tensors(frame):
         x = ((frame[COLUMNS] - mean) / std).to_numpy(np.float32)

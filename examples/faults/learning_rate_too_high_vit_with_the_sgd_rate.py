@@ -52,7 +52,7 @@ class ViT(nn.Module):
 x, y, x_val, y_val = images(seed)
 net = ViT()
 optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3 if healthy else 0.05, weight_decay=0.01)
-for step, (xb, yb) in enumerate(batches(x, y, size=48, steps=200, seed=seed), 1):
+for step, (xb, yb) in enumerate(batches(x, y, size=48, steps=400, seed=seed), 1):
     loss = F.cross_entropy(net(xb), yb)
     optimizer.zero_grad()
     loss.backward()

@@ -119,6 +119,102 @@ def test_predictions_are_no_labels(run_dir: Path) -> None:
     assert losses(run_dir) == []
 
 
+class OfTask(nn.Module):
+    """Two heads: which one is asked for is no tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.heads = nn.Linear(6, 8), nn.ModuleList(nn.Linear(8, 3) for _ in range(2))
+
+    def forward(self, x: torch.Tensor, task: int = 0) -> torch.Tensor:
+        return self.heads[task](self.body(x).tanh())
+
+
+def test_calls_with_other_arguments_are_others(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    wanted: list[float] = []
+
+    def evaluate(model: nn.Module) -> None:
+        output = model(x_val)
+        wanted.append(-output.log_softmax(1).gather(1, y_val[:, None]).mean().item())
+        (output.argmax(1) == y_val).float().mean()
+        (model(x_val, 1).argmax(1) == 2 - y_val).float().mean()
+
+    run_training(run_dir, evaluate, model=OfTask())
+    found = losses(run_dir)
+    np.testing.assert_allclose(found, wanted[-len(found) :], rtol=1e-5)
+    assert len(found) >= EPOCHS - 3
+
+
+def test_what_a_model_said_before_it_was_trained_on_is_no_label(run_dir: Path) -> None:
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    x_val = X[N:].clone()
+    with torch.no_grad():
+        before = model(x_val).argmax(1)
+    run_training(run_dir, lambda m: (m(x_val).argmax(1) != before).float().mean(), model=model)
+    assert losses(run_dir) == []
+
+
+@pytest.mark.parametrize("unit", [0.5, 1.0, 4.0])
+def test_numbers_in_another_unit_are_no_labels(run_dir: Path, unit: float) -> None:
+    x_val, y_val = X[N:].clone(), NUMBERS[N:] * unit
+    run_training(run_dir, lambda model: model(x_val)[:, 0] * unit - y_val, F.mse_loss, NUMBERS, 1)
+    assert bool(losses(run_dir, "mse_loss")) == (unit == 1)
+
+
+def test_a_buffer_of_numpy_that_is_written_to_is_none(run_dir: Path) -> None:
+    x_val, buffer = X[N:].clone(), np.zeros(len(X) - N, dtype=np.int64)
+    held = torch.from_numpy(buffer)
+
+    def evaluate(model: nn.Module) -> None:
+        buffer[:] = model(x_val).argmax(1).numpy()
+
+    run_training(run_dir, evaluate)
+    assert losses(run_dir) == []
+    assert len(held) == len(buffer)
+
+
+def test_of_two_sets_it_is_the_one_that_is_told_worse(run_dir: Path) -> None:
+    """The training's rows were changed at random before they were trained on."""
+    x_train, y_train = X[:N] + 1e-3, CLASSES[:N].clone()
+    x_val, y_val = X[N:] + 0.4, CLASSES[N:].clone()
+    wanted: list[float] = []
+
+    def evaluate(model: nn.Module) -> None:
+        (model(x_train).argmax(1) == y_train).float().mean()
+        output = model(x_val)
+        wanted.append(-output.log_softmax(1).gather(1, y_val[:, None]).mean().item())
+
+    run_training(run_dir, evaluate)
+    found = losses(run_dir)
+    np.testing.assert_allclose(found, wanted[-len(found) :], rtol=1e-5)
+    assert len(found) >= EPOCHS - 3
+
+
+def test_tensors_of_the_program_may_be_swapped(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    run_training(run_dir, lambda model: (model(x_val).argmax(1) == y_val).float().mean())
+    torch.utils.swap_tensors(x_val, torch.zeros(3))
+    torch.utils.swap_tensors(y_val, torch.zeros(3))
+
+
+@pytest.mark.parametrize("kind", ["nested", "freed", "of a function"])
+def test_tensors_that_cannot_be_read_are_left_alone(run_dir: Path, kind: str) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    held: list[torch.Tensor] = []
+    if kind == "nested":
+        held.append(torch.nested.nested_tensor([torch.zeros(3), torch.zeros(4)]))
+    elif kind == "freed":
+        held.append(torch.zeros(len(y_val), dtype=torch.long))
+        held[0].untyped_storage().resize_(0)
+    else:
+        torch.func.vmap(lambda row: held.append(row) or row)(torch.zeros(2, len(y_val)).long())
+    run_training(run_dir, lambda model: (model(x_val).argmax(1) == y_val).float().mean())
+    assert len(losses(run_dir)) == EPOCHS - 1
+    assert held
+
+
 def test_labels_of_numpy_are_none(run_dir: Path) -> None:
     x_val, y_val = X[N:].clone(), CLASSES[N:].numpy().copy()
     run_training(run_dir, lambda model: (model(x_val).argmax(1).numpy() == y_val).mean())

@@ -122,6 +122,8 @@ class Outcome(NamedTuple):
             return True
         finding = right or self.alarms[0]
         layer, tensor = finding.get("layer") or "", finding.get("tensor") or ""
+        if tensor.startswith("loss/"):
+            tensor = "loss"  # of this function
         return any(
             fnmatch.fnmatchcase(layer, place) or (tensor and fnmatch.fnmatchcase(tensor, place))
             for place in self.task.program.place

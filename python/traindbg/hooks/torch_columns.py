@@ -21,6 +21,11 @@ _MOST_VALUES = 1 << 20
 _SAME = 1e-3  # deviations, by which values of one column may differ by rounding
 
 
+def is_table(inputs: torch.Tensor) -> bool:
+    """Whether it may be rows of real numbers, or series of them, with a label each."""
+    return inputs.is_floating_point() and inputs.dim() in (2, 3)
+
+
 class Closest(NamedTuple):
     """The column whose correlation with the labels is the largest: one value each."""
 

@@ -16,7 +16,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
-from traindbg.hooks.torch_columns import COLUMNS, Look
+from traindbg.hooks.torch_columns import COLUMNS, Look, is_table
 from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
     batches_in_storage,
@@ -134,6 +134,7 @@ class Facts:
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
+        self._is_table, self._compared = False, 0  # what the labels are compared with; its number
         self._places: int | None = None  # of that in containers, where it was given twice
 
     def forget(self) -> None:
@@ -242,6 +243,9 @@ class Facts:
                     self._places = places_in_containers(tensor)
                 self._tensors.tell("input_in_containers", self._places or 0)
             self._input = self._last_input = weakref.ref(tensor)
+            self._is_table, self._compared = is_table(tensor), 0
+        elif mode == _TRAIN and self._hot.due & _LOOP and not self._is_table and is_table(tensor):
+            self._input, self._is_table, self._compared = weakref.ref(tensor), True, number
 
     def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         if mode == _TRAIN:
@@ -407,6 +411,8 @@ class Facts:
             return
         if not self._hot.due & _LOOP or capturing_graph(tensor):
             return
+        if self._compared > 0:
+            self._tensors.tell("label_compared_with", self._compared)
         for name, look in COLUMNS.items():
             guarded(f"column {name}", self._tell_column, name, look, tensor, label)
 

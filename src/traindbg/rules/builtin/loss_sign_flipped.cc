@@ -97,6 +97,7 @@ class LossSignFlipped final : public Rule {
         const bool is_density = sign->place == "log_prob";
         if (is_density) finding.severity = model::Severity::kWarning;
         const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability";
+        finding.tensor = by_hand ? std::string("loss") : base::format("loss/{}", sign->place);
         const std::string_view whose = is_density ? "data" : "labels";
         finding.message =
             by_hand

@@ -21,25 +21,25 @@ const model::RuleInfo kTargetLeak = {
         "A column of the model's input is the label itself, perhaps in other units; or the token that a "
         "model of a language is asked for is the one that it is given.",
     .when =
-        "The model's input is a table of at least 24 rows and two columns of floating point, or as many "
-        "series, of which the last step is looked at, as (rows, steps, values), (steps, rows, values) or "
-        "(rows, channels, steps), with one label for each row, and in `looks` of the first five steps one "
-        "and the same column has a correlation with the label whose size is 1 but for rounding (1e-6). Or, "
-        "of labels 0 and 1, one and the same column has its usual value in all rows of the one label, and "
-        "another value in rows of the other alone, which agrees with the label in `agreement` of the rows of "
-        "each step and more. Or, of labels 0 and 1, one and the same column, and no other one, has a value "
-        "beyond which lie all rows of one label, in `looks` steps and more together, with 20 rows and more "
-        "of each label, and rows of both labels lie as near to that value as rows lie to each other (16 "
-        "standard deviations divided by the number of rows): so lies the limit by which a label is made of a "
-        "number. Or, of a table of three columns and more, in `looks` of those steps and in all whose labels "
-        "differ in half of the rows and at least 24, one and the same column, and no other one, has the rows "
-        "in the order of their labels, which is not the order that they came in: a curve leads from the one "
-        "to the other. A note (info) where the other columns tell no more than by chance ((rows - 1) r², r "
-        "the correlation with the label, is below 2 on average). Or, of a model of a language that goes from "
-        "left to right (attention that hides later positions, a recurrent layer of one direction), the "
-        "classes that a negative log-likelihood is given are the tokens that an embedding was given, each at "
-        "its own place, in two of the first three steps in a row, and nothing between the two moves them "
-        "along.",
+        "The model's input, or a further one behind inputs that are none, is a table of at least 24 rows and "
+        "two columns of floating point, or as many series, of which the last step is looked at, as (rows, "
+        "steps, values), (steps, rows, values) or (rows, channels, steps), with one label for each row, and "
+        "in `looks` of the first five steps one and the same column has a correlation with the label whose "
+        "size is 1 but for rounding (1e-6). Or, of labels 0 and 1, one and the same column has its usual "
+        "value in all rows of the one label, and another value in rows of the other alone, which agrees with "
+        "the label in `agreement` of the rows of each step and more. Or, of labels 0 and 1, one and the same "
+        "column, and no other one, has a value beyond which lie all rows of one label, in `looks` steps and "
+        "more together, with 20 rows and more of each label, and rows of both labels lie as near to that "
+        "value as rows lie to each other (16 standard deviations divided by the number of rows): so lies the "
+        "limit by which a label is made of a number. Or, of a table of three columns and more, in `looks` of "
+        "those steps and in all whose labels differ in half of the rows and at least 24, one and the same "
+        "column, and no other one, has the rows in the order of their labels, which is not the order that "
+        "they came in: a curve leads from the one to the other. A note (info) where the other columns tell "
+        "no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on average). "
+        "Or, of a model of a language that goes from left to right (attention that hides later positions, a "
+        "recurrent layer of one direction), the classes that a negative log-likelihood is given are the "
+        "tokens that an embedding was given, each at its own place, in two of the first three steps in a "
+        "row, and nothing between the two moves them along.",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
         "and the column is not there when it counts.",
@@ -71,6 +71,7 @@ class TargetLeak final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        if (const auto compared = loop_fact(step, "label_compared_with")) input_ = compared->value;
         judge_one_sided(step, sink);
         judge_limit(step, sink);
         judge_correlation(step, sink);
@@ -124,7 +125,7 @@ class TargetLeak final : public Rule {
         finding.key = "one_sided";
         finding.severity = model::Severity::kWarning;
         finding.first_step = one_sided_since_;
-        finding.tensor = "input/0";
+        finding.tensor = input();
         finding.message = base::format(
             "Column {:.0f} of the model's input tells the label: in {} steps all rows of one label have its "
             "usual value, and all {:.0f} rows with another value are of the other label. So looks what is "
@@ -175,7 +176,7 @@ class TargetLeak final : public Rule {
         const bool others_tell = limit_.others > kByChance * static_cast<double>(limit_.steps);
         finding.severity = others_tell ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = limit_.since;
-        finding.tensor = "input/0";
+        finding.tensor = input();
         finding.message = base::format(
             "Column {:.0f} of the model's input is what the label was made of: of {:.0f} rows in {} steps "
             "all {} {} have label 1, all others label 0, and rows lie on both sides as near as {}.",
@@ -222,7 +223,7 @@ class TargetLeak final : public Rule {
         const double told = order_.others / static_cast<double>(order_.steps);
         finding.severity = told > kByChance ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = order_.since;
-        finding.tensor = "input/0";
+        finding.tensor = input();
         finding.message = base::format(
             "Column {:.0f} of the model's input has the rows in the {} of their labels, in each of {} steps "
             "with {:.0f} labels together, as where one was made of the other by a curve.",
@@ -256,12 +257,15 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // The table that is compared: the first input, or a further one.
+    [[nodiscard]] std::string input() const { return base::format("input/{:.0f}", input_); }
+
     void fire(double correlation, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "column";
         finding.severity = model::Severity::kWarning;
         finding.first_step = first_;
-        finding.tensor = "input/0";
+        finding.tensor = input();
         finding.message = base::format(
             "{} {:.0f} of the model's input is the label, but for scale and offset: their correlation is 1 "
             "in each of {} steps.",
@@ -302,6 +306,7 @@ class TargetLeak final : public Rule {
     Order order_;
     bool is_no_order_ = false;  // none does, for certain
     InARow own_tokens_{2};
+    double input_ = 0;  // number of the table
     std::uint64_t looks_;
     double agreement_;
     std::uint64_t one_sided_ = 0;  // steps in a row
