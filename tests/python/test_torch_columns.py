@@ -252,3 +252,33 @@ def test_what_a_column_tells_is_recorded(run_dir):
         "rows": [40] * 5,
     }
     assert max(run.scalars("loop/label_in_input_correlation").values) < 0.999
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_table_beside_an_input_of_whole_numbers_is_compared(run_dir, is_first):
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pages, self.head = nn.Embedding(20, 4), nn.Linear(7, 1)
+
+        def forward(self, a, b):
+            pages, table = (b, a) if is_first else (a, b)
+            return self.head(torch.cat([self.pages(pages).mean(1), table], 1))[:, 0]
+
+    torch.manual_seed(0)
+    model = Both()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["target_leak"]):
+        for _ in range(4):
+            pages, table = torch.randint(0, 20, (32, 5)), torch.randn(32, 3)
+            given = (table, pages) if is_first else (pages, table)
+            loss = nn.functional.mse_loss(model(*given), 2 * table[:, 1] + 1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert run.scalars("loop/label_in_input_column").values.tolist() == 4 * [1]
+    assert run.scalars("loop/label_in_input_correlation").values.min() > 1 - 1e-6
+    compared = "loop/label_compared_with"
+    assert is_first or run.scalars(compared).values.tolist() == 4 * [1]
+    assert (compared in run.names()) == (not is_first)

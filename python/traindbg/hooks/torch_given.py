@@ -17,6 +17,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from traindbg.hooks.torch_collapse import has_matrix, share_of_zeros
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
+from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ class GivenInEvaluation:
             return
         if module is (self._model() if self._model is not None else None):
             self.end()  # no such layer
-        elif has_matrix(module):
+            return
+        with own_operations():
+            is_wanted = has_matrix(module)
+        if is_wanted:
             self.end()
             guarded("outputs", self._take, module, args)
 
