@@ -56,7 +56,7 @@ from traindbg.hooks.torch_loader_batches import is_plain, leaf_at
 from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_guard import Guard
@@ -64,15 +64,19 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_watched import WatchedModels
 
 _EVAL = _core.EVAL
+_LOOP = _core.ROLE_BITS["loop"]
 _STEPS = 3  # of a training, that have to agree
 _MOST_STEPS = 32  # that are looked at until they have
 _FEWEST_ROWS = 32
 _MOST_TENSORS = 4  # that may be evaluated
 _MOST_CANDIDATES = 64
 _MOST_CALLS = 64  # of an evaluation, that lead to nothing
-_MOST_LOOKS = 8  # at a tensor that is evaluated again
+_MOST_LOOKS, _LATE_LOOKS = 8, 4  # at a tensor that is evaluated again
 _MOST_VALUES = 1 << 24  # of labels
 _MOST_ALIVE = 100_000  # tensors
+# Of the training's first loss: what is left where much is learned, and by how much worse other
+# labels than its own may then be told; before that, as a multiple.
+_LEARNED, _WORSE, _NEARLY = 0.25, 0.2, 1.2
 _CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
 # Of the labels' variance: the squared error of numbers that are told well; what the best line may
 # leave less of, as a multiple of its own error and beside it.
@@ -109,7 +113,10 @@ class _Place(NamedTuple):
     def tensor(self) -> torch.Tensor | None:
         """None: the memory is gone, or has other values."""
         storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
-        if storage is None:
+        # Of one that was made smaller `set_` would make it larger again.
+        if storage is None or storage.data_ptr() == 0:
+            return None
+        if _bytes_up_to(self.offset, self.shape, self.stride, self.data_type) > storage.nbytes():
             return None
         empty = torch.empty(0, dtype=self.data_type, device=storage.device)
         labels = empty.set_(storage, self.offset, self.shape, self.stride)
@@ -123,6 +130,7 @@ class _Evaluated:
         self.steps = steps  # that the training had made when it was evaluated last
         self.calls = self.looks = 0  # since then
         self.candidates: list[tuple[_Place, float]] = []  # and the loss of each at first
+        self.is_doubtful = False  # what may be labels is told too badly, up to now
         self.labels: _Place | None = None
         self.loss = -math.inf  # of these, when they were found
 
@@ -167,6 +175,8 @@ class TensorLabels:
         self._calls = 0  # of evaluations
         self._evaluated: dict[Any, _Evaluated] = {}
         self._known: tuple[Any, _Place] | None = None  # what is evaluated, and its labels
+        self._first = 0.0  # what `_measure` says of the training's first step that told anything
+        self._last = math.inf  # of the last one
 
     @property
     def listens(self) -> bool:
@@ -204,7 +214,11 @@ class TensorLabels:
     def trained_by(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A loss of the training was computed; the first one after each pass counts."""
         outputs, self._outputs = self._outputs, {}
-        if not outputs or self._is_over:
+        if self._is_over or not self._is_wanted:
+            return
+        if self._agreed == _STEPS and self._known is None:
+            self._measure_training(name, args, kwargs)
+        if not outputs:
             return
         scores = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
@@ -230,6 +244,34 @@ class TensorLabels:
                     for key, value in settings.items()
                 }
                 self._agreed += 1
+                self._last = _measure(roles, in_wide(scores.detach()), target.detach())
+                self._first = self._first or self._last
+
+    def _measure_training(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """How well the training's own labels are told, at steps that are looked at."""
+        scores = args[0] if args else kwargs.get("input")
+        target = args[1] if len(args) > 1 else kwargs.get("target")
+        roles = self._roles
+        if roles is None or name != roles.loss or not self._hot.due & _LOOP:
+            return
+        if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
+            return
+        if not _is_at_hand(scores) or not _is_at_hand(target) or target.dtype != roles.target_type:
+            return
+        with own_operations():
+            scores, target = in_wide(scores.detach()), target.detach()
+            if scores.dim() == roles.dims[1] and can_be_given(name, scores, target, self._settings):
+                self._last = _measure(roles, scores, target)
+
+    def _is_told_as_in_training(self, measure: float, looks: int) -> bool:
+        """Else they may be what another model says, which labels are like.
+
+        That shows once much is learned; where little can be, they have to be told nearly as well.
+        """
+        now = self._last
+        if now < _LEARNED * self._first:
+            return measure < now + _WORSE * self._first
+        return looks >= _LATE_LOOKS and measure < _NEARLY * now
 
     # An evaluation.
 
@@ -322,7 +364,7 @@ class TensorLabels:
     def _look_for_labels(
         self, known: _Evaluated, inputs: list[torch.Tensor], scores: torch.Tensor
     ) -> None:
-        found = self._labels_among(known.candidates, scores)
+        found = self._labels_among(known, scores)
         if found is not None:
             known.labels, known.loss = found
         if known.looks == _MOST_LOOKS or known.labels is not None:
@@ -333,8 +375,14 @@ class TensorLabels:
             known.labels = None
 
     def _choose(self, called: _Evaluated) -> None:
-        """Of what has labels one is followed, once all that was evaluated was so twice."""
-        waits = any(k.looks == 0 and k.candidates for k in self._evaluated.values())
+        """Of what has labels one is followed, once all that was evaluated again was looked at."""
+        if any(k.is_doubtful and not k.candidates for k in self._evaluated.values()):
+            self.end()  # of one of these it stays open whether it is told worse than another
+            return
+        others = [k for k in self._evaluated.values() if k.candidates]
+        if any(k.is_doubtful for k in others):
+            return
+        waits = any(k.looks == 0 for k in others)
         found = [(k.loss, key, k.labels) for key, k in self._evaluated.items() if k.labels]
         if not found or self._roles is None or (waits and called.calls < _CALLS_IN_VAIN):
             return
@@ -392,16 +440,14 @@ class TensorLabels:
             found.append((_place_of(labels), _measure(roles, scores, target)))
         return found
 
-    def _labels_among(
-        self, candidates: list[tuple[_Place, float]], scores: torch.Tensor
-    ) -> tuple[_Place, float] | None:
+    def _labels_among(self, known: _Evaluated, scores: torch.Tensor) -> tuple[_Place, float] | None:
         """The only ones that go together with the scores, or one of several that are equal.
 
         With their loss.
         """
         roles = self._roles
         found: list[tuple[_Place, float, torch.Tensor]] = []
-        for place, first in candidates if roles is not None else ():
+        for place, first in known.candidates if roles is not None else ():
             labels = place.tensor()
             target = None if labels is None else self._target(labels, scores)
             if target is None or roles is None:
@@ -412,16 +458,18 @@ class TensorLabels:
                 continue
             if evidence.are_probabilities() and not self._of_training.are_probabilities:
                 return None
-            loss = _measure(roles, scores, target)
-            # Predictions of a model from before are left behind by one that learns.
-            if loss >= first or (
-                _are_numbers(roles) and not _line_through(scores, target).is_of_unit()
-            ):
-                continue
             if any(not torch.equal(target, other) for *_, other in found):
                 return None
-            found.append((place, loss, target))
-        return found[0][:2] if found else None
+            found.append((place, first, target))
+        if not found or roles is None:
+            return None
+        place, first, target = found[0]
+        measure = _measure(roles, scores, target)
+        is_of_unit = not _are_numbers(roles) or _line_through(scores, target).is_of_unit()
+        # Predictions of a model from before are left behind by one that learns.
+        is_sure = measure < first and is_of_unit
+        known.is_doubtful = not (is_sure and self._is_told_as_in_training(measure, known.looks))
+        return None if known.is_doubtful else (place, measure)
 
 
 def _is_at_hand(tensor: torch.Tensor) -> bool:
@@ -430,11 +478,17 @@ def _is_at_hand(tensor: torch.Tensor) -> bool:
         return False
     if _is_wrapped(tensor) or capturing_graph(tensor):
         return False
-    ends: int = sum(
-        (n - 1) * abs(step) for n, step in zip(tensor.shape, tensor.stride(), strict=True)
-    )
-    behind = (tensor.storage_offset() + ends + 1) * tensor.element_size()
-    return bool(behind <= tensor.untyped_storage().nbytes())
+    lies = tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype
+    storage = tensor.untyped_storage()
+    return bool(storage.data_ptr() != 0 and _bytes_up_to(*lies) <= storage.nbytes())
+
+
+def _bytes_up_to(
+    offset: int, shape: Sequence[int], stride: Sequence[int], data_type: torch.dtype
+) -> int:
+    """What a storage must have for a tensor that lies in it so."""
+    steps = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    return int(offset + steps + 1) * int(data_type.itemsize)
 
 
 def _where(tensor: torch.Tensor) -> tuple[Any, ...]:

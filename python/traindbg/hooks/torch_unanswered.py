@@ -6,9 +6,11 @@
         optimizer.step()
 
 No backward pass comes, so that nothing tells of the loss, and no step ends. Where a step is looked
-at, calls of the model are heard: after three in a row that nothing followed, the last loss is
-looked for among the tensors that are alive. It is one number, not finite, whose graph leads to a
-parameter of the model. The step ends with it as its loss.
+at, calls of the model are heard. In a training that called it once before each of its backward
+passes so far, after three calls in a row that nothing followed, a loss is looked for among the
+tensors that are alive. It is one number, not finite, whose graph leads to a parameter of the model.
+The step ends with it as its loss. Where a model is called several times for one backward pass (by
+parts of a batch, in a rollout, up to a fixed point), other numbers may be infinite for a reason.
 
 Six searches are made at most, each through all objects of the process.
 """
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _TRAIN = _core.TRAIN
 _AT = frozenset({3, 12, 48})  # calls in a row
 _MOST_SEARCHES = 6
+_FEWEST_ANSWERED = 3
 _MOST_NODES = 4096
 
 
@@ -55,6 +58,8 @@ class Unanswered:
         self._step = -1
         self._root = 0  # by its id: the model that was called first in the step
         self._calls = self._searches = 0
+        self._has_ended = False  # the step under way, by this
+        self._answered = 0  # steps in which one call came before the backward pass
 
     def forward_begins(self, root: torch.nn.Module) -> None:
         """A watched model is called, in a step of the training that is looked at."""
@@ -62,10 +67,13 @@ class Unanswered:
         if self._searches == _MOST_SEARCHES or hot.passes > 0:
             return
         if hot.steps != self._step:
-            self._step, self._root, self._calls = hot.steps, id(root), 0
+            if self._calls > 1 and not self._has_ended:
+                self._searches = _MOST_SEARCHES  # it is called several times for one
+            self._answered += self._calls == 1
+            self._step, self._root, self._calls, self._has_ended = hot.steps, id(root), 0, False
         if id(root) != self._root:
             return
-        if self._calls in _AT:
+        if self._calls in _AT and self._answered >= _FEWEST_ANSWERED:
             self._searches += 1
             loss = self._last_loss()
             if loss is not None:
@@ -76,6 +84,7 @@ class Unanswered:
     def _end_step(self, loss: float) -> None:
         self._host.drain()
         self._tensors.take_number(self._tensors.id_of("loss", "loss", always=True), loss)
+        self._has_ended = True
         self._host.end_step()
 
     def _last_loss(self) -> float | None:
@@ -83,14 +92,24 @@ class Unanswered:
         parameters = {id(p) for model, _ in self._watched.models() for p in model.parameters()}
         with own_operations():
             for tensor in _core.instances_of(torch.Tensor, exact=True):
-                if tensor.grad_fn is None or tensor.numel() != 1 or not may_read(tensor):
+                try:
+                    value = _value_of(tensor)
+                    is_found = value is not None and _leads_to(tensor.grad_fn, parameters)
+                except Exception:  # of memory that is gone, of a view that may not be looked at
                     continue
-                if not tensor.is_floating_point():
-                    continue
-                value = number_in(tensor)
-                if not math.isfinite(value) and _leads_to(tensor.grad_fn, parameters):
+                if is_found:
                     return value
         return None
+
+
+def _value_of(tensor: torch.Tensor) -> float | None:
+    """None: it is no loss, or finite."""
+    if tensor.layout != torch.strided or tensor.numel() != 1 or not tensor.is_floating_point():
+        return None
+    if tensor.grad_fn is None or tensor.untyped_storage().data_ptr() == 0 or not may_read(tensor):
+        return None
+    value = number_in(tensor)
+    return None if math.isfinite(value) else value
 
 
 def _leads_to(node: Any, parameters: set[int]) -> bool:
