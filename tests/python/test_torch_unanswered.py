@@ -86,6 +86,41 @@ def test_calls_that_are_no_training(run_dir: Path, of_another: bool) -> None:
     assert np.isfinite(values).all()
 
 
+def test_a_model_that_is_called_several_times_for_one_backward_pass(run_dir: Path) -> None:
+    """A number that is kept for a log is infinite."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
+    for _ in range(8):
+        total = torch.stack([likelihood(model(torch.randn(16, 4))) for _ in range(5)]).sum()
+        perplexity = (100 * total).exp()
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+    watcher.detach()
+    assert not perplexity.isfinite()
+    values = td.Run(run_dir).scalars("loss").values
+    assert len(values) == 8
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("kind", ["freed", "a view that was written to"])
+def test_numbers_that_cannot_be_read_are_left_alone(run_dir: Path, kind: str) -> None:
+    weight = torch.ones(2, requires_grad=True)
+    held = (weight * 2).sum().reshape(1)
+    if kind == "freed":
+        held.untyped_storage().resize_(0)
+    else:
+        base = torch.zeros(2)
+        with torch.no_grad():
+            held = base[:1]
+        base.mul_(weight)
+    run_training(run_dir)
+    assert len(td.Run(run_dir).scalars("loss").values) > BAD_FROM
+    assert held is not None
+
+
 def test_the_training_is_the_same(run_dir: Path) -> None:
     plain, watched = run_training(None), run_training(run_dir)
     assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))

@@ -6,7 +6,7 @@
         optimizer.step()
 
 No backward pass comes, so that nothing tells of the loss, and no step ends. Where a step is looked
-at, calls of the model are heard. In a training that called it once before each of its backward
+at, calls of the model are heard. In a training that called it once before most of its backward
 passes so far, after three calls in a row that nothing followed, a loss is looked for among the
 tensors that are alive. It is one number, not finite, whose graph leads to a parameter of the model.
 The step ends with it as its loss. Where a model is called several times for one backward pass (by
@@ -59,7 +59,8 @@ class Unanswered:
         self._root = 0  # by its id: the model that was called first in the step
         self._calls = self._searches = 0
         self._has_ended = False  # the step under way, by this
-        self._answered = 0  # steps in which one call came before the backward pass
+        # Steps in which one call came before the backward pass, and several.
+        self._answered = self._several = 0
 
     def forward_begins(self, root: torch.nn.Module) -> None:
         """A watched model is called, in a step of the training that is looked at."""
@@ -67,13 +68,13 @@ class Unanswered:
         if self._searches == _MOST_SEARCHES or hot.passes > 0:
             return
         if hot.steps != self._step:
-            if self._calls > 1 and not self._has_ended:
-                self._searches = _MOST_SEARCHES  # it is called several times for one
             self._answered += self._calls == 1
+            self._several += self._calls > 1 and not self._has_ended
             self._step, self._root, self._calls, self._has_ended = hot.steps, id(root), 0, False
         if id(root) != self._root:
             return
-        if self._calls in _AT and self._answered >= _FEWEST_ANSWERED:
+        is_single = self._answered >= max(_FEWEST_ANSWERED, 4 * self._several)
+        if self._calls in _AT and is_single:
             self._searches += 1
             loss = self._last_loss()
             if loss is not None:
