@@ -123,6 +123,35 @@ class _Place(NamedTuple):
         return labels if _sums_of(labels) == self.sums else None
 
 
+class _Wanted(NamedTuple):
+    """What a tensor must be like to be labels."""
+
+    rows: int
+    number: int  # of labels of these
+    whole: int  # rows of the tensor of which the inputs are some; 0: they are all
+    start: int  # the first of these
+    may_be_real: bool
+    devices: tuple[str, str]
+    elsewhere: frozenset[int]  # storages of the inputs
+
+    def rows_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Its rows that may be labels."""
+        if tensor.dim() == 0 or tensor.shape[0] not in (self.rows, self.whole):
+            return None
+        if tensor.requires_grad or not _is_at_hand(tensor):
+            return None
+        if tensor.is_floating_point() and not self.may_be_real:
+            return None
+        if tensor.device.type not in self.devices:
+            return None
+        if tensor.untyped_storage()._cdata in self.elsewhere:
+            return None
+        if len(tensor) == self.rows:
+            return tensor if tensor.numel() == self.number else None
+        is_alike = tensor.numel() * self.rows == self.number * self.whole
+        return tensor[self.start : self.start + self.rows] if is_alike else None
+
+
 class _Evaluated:
     """What is evaluated: by where it lies."""
 
@@ -411,29 +440,25 @@ class TensorLabels:
         roles = self._roles
         if roles is None or scores.numel() > _MOST_VALUES:
             return []
-        number = scores.numel() // roles.classes if roles.classes else scores.numel()
-        x = inputs[0]
-        whole, start = _whole(x)
-        elsewhere = {each.untyped_storage()._cdata for each in inputs}
+        x, (whole, start) = inputs[0], _whole(inputs[0])
+        wanted = _Wanted(
+            len(x),
+            scores.numel() // roles.classes if roles.classes else scores.numel(),
+            0 if whole is None else len(whole),
+            start,
+            roles.target_type.is_floating_point,
+            ("cpu", scores.device.type),
+            frozenset(each.untyped_storage()._cdata for each in inputs),
+        )
         alive = _core.instances_of(torch.Tensor, exact=True)
         found: list[tuple[_Place, float]] = []
         for tensor in alive if len(alive) <= _MOST_ALIVE else ():
-            if tensor.requires_grad or not _is_at_hand(tensor):
+            try:
+                labels = wanted.rows_of(tensor)
+                target = None if labels is None else self._target(labels, scores)
+            except Exception:  # of memory that is gone, of a view that may not be looked at
                 continue
-            if tensor.is_floating_point() and not roles.target_type.is_floating_point:
-                continue
-            if tensor.device.type not in ("cpu", scores.device.type):
-                continue
-            rows = len(tensor)
-            is_whole = rows == len(x) and tensor.numel() == number
-            is_longer = whole is not None and rows == len(whole) > len(x)
-            if not is_whole and not (is_longer and tensor.numel() * len(x) == number * rows):
-                continue
-            if tensor.untyped_storage()._cdata in elsewhere:
-                continue
-            labels = tensor if is_whole else tensor[start : start + len(x)]
-            target = self._target(labels, scores)
-            if target is None:
+            if labels is None or target is None:
                 continue
             if len(found) == _MOST_CANDIDATES:
                 return []
