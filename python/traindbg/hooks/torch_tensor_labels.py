@@ -10,14 +10,14 @@ those are looked for that may be the labels of as many rows. What is what has to
  - The same tensors are evaluated again after more steps, without a loss, and are none of the
    training's. Of tensors that were there at the first time already, lie elsewhere than the inputs
    and have the same values still, one alone goes together with what the model returns by far more
-   than chance (`torch_label_evidence`), by more than then, and in the units of the training; or
-   several that are equal.
+   than chance (`torch_label_evidence`), or several that are equal; by more than then, in the units
+   of the training, and not much worse than its own labels, once these are known well.
 
-From then on the training's loss is computed whenever these are evaluated, and recorded as that of
-an evaluation, as of a loader's (`torch_loader_labels`), which goes first. Of several tensors that
-are evaluated it is the one of the largest loss: the others may be the training's, as they were
-before they were changed at random. A loss that the program computes in an evaluation ends it for
-good, and so do labels that were written to.
+All of it in host memory alone. From then on the training's loss is computed whenever these are
+evaluated, and recorded as that of an evaluation, as of a loader's (`torch_loader_labels`), which
+goes first. Of several tensors that are evaluated it is the one of the largest loss: the others may
+be the training's, as they were before they were changed at random. A loss that the program computes
+in an evaluation ends it for good, and so do labels that were written to.
 
 No tensor is kept, nor a weak reference to one, which `torch.utils.swap_tensors` refuses: memory is
 known by weak references to storages, and values by sums. A search goes through all objects of the
@@ -52,6 +52,7 @@ from traindbg.hooks.torch_label_forms import (
     settings_of,
     told_apart,
 )
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loader_batches import is_plain, leaf_at
 from traindbg.hooks.torch_module_modes import acts_by_mode
 
@@ -256,7 +257,9 @@ class TensorLabels:
             self.end()
             return
         are_plain = is_plain(scores) and is_plain(target)
-        if settings is None or not are_plain or capturing_graph(target):
+        # On a device each look would wait for it.
+        are_here = may_read(scores) and may_read(target) and not capturing_graph(target)
+        if settings is None or not are_plain or not are_here:
             self.end()
             return
         with own_operations():
@@ -501,7 +504,7 @@ def _is_at_hand(tensor: torch.Tensor) -> bool:
     """Whether it has values that can be looked at."""
     if not is_plain(tensor) or tensor.is_nested or tensor.is_meta or tensor.is_inference():
         return False
-    if _is_wrapped(tensor) or capturing_graph(tensor):
+    if _is_wrapped(tensor) or not may_read(tensor) or capturing_graph(tensor):
         return False
     lies = tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype
     storage = tensor.untyped_storage()
