@@ -35,25 +35,26 @@ const model::RuleInfo kStoppedTooEarly = {
         "down, it began no higher than the training, and more than 60 % of the first loss is left; or where, "
         "of four evaluations and more, each was better than the one before, the last by more than `fall` and "
         "to more than 40 % of the first loss, at no less than half of the highest rate; or, of three to five "
-        "within 200 steps, by 0.1 more than `fall` and to more than 15 % of it, or, of two, by more than 60 "
-        "% and to more than that; or, of four and more, by more than 8 %, by more than ever before and to "
-        "more than 60 % of it. A warning, too, where the training's own loop tells that more was planned: "
-        "its outermost loop was to go so many times (told by the program's text, where that is certain), was "
-        "left after fewer than 80 % of them by an early stopping of known patience, and could be left by "
-        "nothing else, while the evaluation loss got better: each was better than the one before, although "
-        "as many as the patience were counted as no better; or the last ones, as many as the patience, fell "
-        "together by more than 8 % (15 % with less than a quarter of the first loss left, 30 % with less "
-        "than a tenth, 2 % while the learning rate rises to its height), or, with a patience of one or two, "
-        "a min_delta that is known and more than a tenth of the first loss left, the last three by more than "
-        "30 % (20 % where less than a quarter of the rounds was made, 10 % where less than a tenth was) and "
-        "the last one by more than 4 %, but by less than the early stopping's min_delta; or as many as the "
-        "patience were no better in all, but not in a row, and since the first of these it fell by more than "
-        "10 %. Also where the program's text tells that what it is asked about is a loss: if it waits for "
-        "higher values and ended the loop as soon as it could, while the evaluation loss got better each "
-        "time (or, where none is seen, the training loss fell by a quarter); if it is asked at each step "
-        "about the loss of its batch, and that loss, never below its lowest before, fell over the steps that "
-        "it waited (z < -3, by 5 % and more), or over these and as many before (z < -4, by 15 % and more), "
-        "where the losses of single batches differ by a tenth and more from one to the next.",
+        "within 200 steps, by 0.1 more than `fall` and to more than 15 % of it, or, of two after 100 steps "
+        "and more, by more than 60 % and to more than that; or, of four and more, by more than 8 %, by more "
+        "than ever before and to more than 60 % of it. A warning, too, where the training's own loop tells "
+        "that more was planned: its outermost loop was to go so many times (told by the program's text, "
+        "where that is certain), was left after fewer than 80 % of them by an early stopping of known "
+        "patience, and could be left by nothing else, while the evaluation loss got better: each was better "
+        "than the one before, although as many as the patience were counted as no better; or the last ones, "
+        "as many as the patience, fell together by more than 8 % (15 % with less than a quarter of the first "
+        "loss left, 30 % with less than a tenth, 2 % while the learning rate rises to its height), or, with "
+        "a patience of one or two, a min_delta that is known and more than a tenth of the first loss left, "
+        "the last three by more than 30 % (20 % where less than a quarter of the rounds was made, 10 % where "
+        "less than a tenth was) and the last one by more than 4 %, but by less than the early stopping's "
+        "min_delta; or as many as the patience were no better in all, but not in a row, and since the first "
+        "of these it fell by more than 10 %. Also where the program's text tells that what it is asked about "
+        "is a loss: if it waits for higher values and ended the loop as soon as it could, while the "
+        "evaluation loss got better each time (or, where none is seen, the training loss fell by a quarter); "
+        "if it is asked at each step about the loss of its batch, and that loss, never below its lowest "
+        "before, fell over the steps that it waited (z < -3, by 5 % and more), or over these and as many "
+        "before (z < -4, by 15 % and more), where the losses of single batches differ by a tenth and more "
+        "from one to the next.",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -388,7 +389,8 @@ class StoppedTooEarly final : public Rule {
         const bool is_second = evaluation_.count() == 2 &&
                                evaluation_.last() < kBriefSecond * evaluation_.before() &&
                                evaluation_.last() > kBriefLeft * loss_.start();
-        if (is_second && !has_several_ && loss_.count() <= kBriefSteps) return true;
+        const bool is_brief = loss_.count() >= kTrialSteps && loss_.count() <= kBriefSteps;
+        if (is_second && is_brief && !has_several_) return true;
         return !has_several_ && loss_.count() <= kBriefSteps && evaluation_.in_a_row() + 1 >= kEvaluations &&
                evaluation_.count() <= kBriefEvaluations &&
                evaluation_.last() < (1 - fall_ - kBriefFall) * evaluation_.before() &&
@@ -431,6 +433,7 @@ class StoppedTooEarly final : public Rule {
     // than the one before, and what is left of the first loss.
     static constexpr std::uint64_t kBriefSteps = 200, kBriefEvaluations = 5;
     static constexpr double kBriefFall = 0.1, kBriefLeft = 0.15, kBriefSecond = 0.4;
+    static constexpr std::uint64_t kTrialSteps = 100;  // fewer, of two epochs, are a trial
     // Of the first loss what is little, and a fall that is worth waiting for all the same.
     static constexpr double kLittleLeft = 0.02, kMuchWhileWaiting = 0.3;
     static constexpr double kStillFalls = 0.04;     // over one evaluation
