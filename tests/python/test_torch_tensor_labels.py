@@ -19,13 +19,20 @@ import traindbg as td
 Evaluate = Callable[[nn.Module], object]
 
 GENERATOR = torch.Generator().manual_seed(1)
-X = torch.randn(320, 6, generator=GENERATOR)
+X = torch.randn(
+    331, 6, generator=GENERATOR
+)  # as many as no other test has: all tensors are looked at
 CLASSES = (X[:, 0] > 0).long() + (X[:, 1] > 0.5).long()
 YES = (X[:, 0] > 0).float()
 NUMBERS = X[:, 0] * 2 + 1
 N = 192  # rows of the training
 EPOCHS = 10
 RULES = ["overfit", "label_noise"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_of_other_tests() -> None:
+    gc.collect()
 
 
 def run_training(
@@ -288,7 +295,7 @@ def test_inference_mode(run_dir: Path) -> None:
         lambda model: (model(x_val).argmax(1) == y_val).float().mean(),
         without=torch.inference_mode,
     )
-    assert len(losses(run_dir)) in (0, *range(4, EPOCHS))
+    assert len(losses(run_dir)) >= 4
 
 
 def test_nothing_of_the_training_is_changed_or_kept(run_dir: Path) -> None:

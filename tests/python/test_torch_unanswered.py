@@ -105,6 +105,27 @@ def test_a_model_that_is_called_several_times_for_one_backward_pass(run_dir: Pat
     assert np.isfinite(values).all()
 
 
+def test_a_second_training_that_calls_its_model_several_times(run_dir: Path) -> None:
+    """What held of the first one, whose model was called once for each step, says nothing of it."""
+    torch.manual_seed(0)
+    first, second = nn.Linear(4, 3), nn.Linear(4, 3)
+    watchers = [td.watch(first, run_dir=run_dir, supervise=False)]
+    for model, calls in ((first, 1), (second, 5)):
+        if model is second:
+            watchers.append(td.watch(second, run_dir=run_dir, supervise=False))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(8):
+            losses = [likelihood(model(torch.randn(16, 4))) for _ in range(calls)]
+            perplexity = (100 * sum(losses)).exp()
+            optimizer.zero_grad()
+            torch.stack(losses).sum().backward()
+            optimizer.step()
+    for watcher in watchers:
+        watcher.detach()
+    assert not perplexity.isfinite()
+    assert np.isfinite(td.Run(run_dir).scalars("loss").values).all()
+
+
 @pytest.mark.parametrize("kind", ["freed", "a view that was written to"])
 def test_numbers_that_cannot_be_read_are_left_alone(run_dir: Path, kind: str) -> None:
     weight = torch.ones(2, requires_grad=True)

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from traindbg import _core
 from traindbg.hooks.torch_device import widest_of
 from traindbg.hooks.torch_label_evidence import OF_CLASSES, OF_TWO, Labels, are_probabilities
 from traindbg.hooks.torch_loader_batches import is_plain, leaves_of
+from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_loader_batches import Path
+    from traindbg.hooks.torch_watched import WatchedModels
 
 MOST_CLASSES = 1 << 17
 _HALVES = (torch.float16, torch.bfloat16)
@@ -132,6 +136,14 @@ def told_apart(given: Any) -> tuple[tuple[Any, ...], dict[Path, Any]]:
             is_word = type(leaf) in (bool, int, float, str)
             others.append((path, repr(leaf) if is_word else id(leaf)))
     return tuple(others), tensors
+
+
+def is_evaluated(watched: WatchedModels, evaluations: Evaluations) -> bool:
+    """Whether the model is what is evaluated, and nothing in it acts as in training."""
+    models = [watcher.model for watcher in watched.watchers]
+    if len(models) != 1 or models[0] is None or evaluations.mode() != _core.EVAL:
+        return False
+    return not models[0].training or not any(map(acts_by_mode, models[0].modules()))
 
 
 class OfTraining:

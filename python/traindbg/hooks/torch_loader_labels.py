@@ -48,13 +48,13 @@ from traindbg.hooks.torch_label_forms import (
     can_be_given,
     form_of,
     in_wide,
+    is_evaluated,
     output_of,
     outputs_of,
     settings_of,
     told_apart,
 )
 from traindbg.hooks.torch_loader_batches import Batch, data_of, is_plain, leaf_at
-from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_watched import WatchedModels
 
 
-_EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _STEPS = 3  # of a training, that have to agree
 _MOST_STEPS = 32  # by which they have
@@ -434,7 +433,7 @@ class LoaderLabels:
         if any(map(capturing_graph, tensors.values())):
             return
         batch = both = None
-        if is_as_wanted and self._is_to_be_evaluated() and self._evaluations.mode() == _EVAL:
+        if is_as_wanted and is_evaluated(self._watched, self._evaluations):
             with own_operations():
                 batch = self._given_of(current, roles, tensors)
                 if batch is not None and not batch.is_used:
@@ -464,14 +463,6 @@ class LoaderLabels:
         evidence.add(*both, self._settings.get("ignore_index", -100))
         if current.used == 1 and self.are_trained is not None:
             current.is_of_training = any(map(self.are_trained, tensors.values()))
-
-    def _is_to_be_evaluated(self) -> bool:
-        """Whether the model is what is evaluated, and nothing in it acts as in training."""
-        models = [watcher.model for watcher in self._watched.watchers]
-        if len(models) != 1 or models[0] is None:
-            return False
-        model = models[0]
-        return not model.training or not any(map(acts_by_mode, model.modules()))
 
     def _given_of(self, current: _Round, roles: _Roles, tensors: dict[Path, Any]) -> Batch | None:
         """The batch that the model was given, as it came."""

@@ -156,14 +156,21 @@ def _by_position(node: Any) -> list[Any]:
             weights = next(iter(next_nodes(weights)), None)
         return [given] if given is not None and weights is not None and is_leaf(weights) else []
     if name == "MulBackward0":
-        if len(after) != 1:
-            return after  # a gate
-        factors = [each for word in ("self", "other") if (each := saved_by(node, word)) is not None]
-        made = shape_at(node, 0)
-        # A number, or dropout; what is the same for all values of a position may hide it.
-        is_plain = all(each.numel() == 1 or tuple(each.shape) == made for each in factors)
-        return after if factors and is_plain else []
+        return after if _keeps_all(node) else []
     return []
+
+
+def _keeps_all(product: Any) -> bool:
+    """Whether it is of a number, of dropout or a gate.
+
+    What is the same for all values of a position may hide it.
+    """
+    if len(next_nodes(product)) != 1:
+        return True
+    kept = (saved_by(product, word) for word in ("self", "other"))
+    factors = [each for each in kept if each is not None]
+    made = shape_at(product, 0)
+    return bool(factors) and all(x.numel() == 1 or tuple(x.shape) == made for x in factors)
 
 
 def _only_embedding(stack: Any) -> Any:
@@ -187,6 +194,8 @@ def _embeddings_behind(nodes: list[Any]) -> list[Any]:
         name = node.name()
         is_known = name[-1].isdigit() or is_leaf(node)  # else it is of somebody's own
         if len(seen) >= _MOST_NODES or not is_known or any(x in name for x in _MOVED_ALONG):
+            return []
+        if name == "MulBackward0" and not _keeps_all(node):
             return []
         seen.add(node)
         if name == "EmbeddingBackward0":

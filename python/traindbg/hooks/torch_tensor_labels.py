@@ -47,6 +47,7 @@ from traindbg.hooks.torch_label_forms import (
     can_be_given,
     form_of,
     in_wide,
+    is_evaluated,
     output_of,
     outputs_of,
     settings_of,
@@ -54,7 +55,6 @@ from traindbg.hooks.torch_label_forms import (
 )
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loader_batches import is_plain, leaf_at
-from traindbg.hooks.torch_module_modes import acts_by_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_loader_batches import Path
     from traindbg.hooks.torch_watched import WatchedModels
 
-_EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _STEPS = 3  # of a training, that have to agree
 _MOST_STEPS = 32  # that are looked at until they have
@@ -84,7 +83,6 @@ _CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
 _TOLD, _AS_LINE, _ROUNDING = 0.6, 1.5, 0.02
 # A line that leaves less of it than this, and is off by so much, is of another unit.
 _NEARLY_ALL, _OFF = 0.1, 0.2
-
 
 _is_wrapped: Any = torch._C._functorch.is_functorch_wrapped_tensor
 
@@ -320,7 +318,7 @@ class TensorLabels:
         key = others, tuple((path, *_where(each)) for path, each in tensors.items())
         if self._known is not None and self._known[0] != key:
             return
-        if len(inputs[0]) < _FEWEST_ROWS or not self._is_to_be_evaluated():
+        if len(inputs[0]) < _FEWEST_ROWS or not is_evaluated(self._watched, self._evaluations):
             self._called_in_vain()
             return
         with own_operations():
@@ -338,13 +336,6 @@ class TensorLabels:
             self._calls += 1
             if self._calls > _MOST_CALLS:
                 self.end()
-
-    def _is_to_be_evaluated(self) -> bool:
-        """Whether the model is what is evaluated, and nothing in it acts as in training."""
-        models = [watcher.model for watcher in self._watched.watchers]
-        if len(models) != 1 or models[0] is None or self._evaluations.mode() != _EVAL:
-            return False
-        return not models[0].training or not any(map(acts_by_mode, models[0].modules()))
 
     def _scores(self, output: Any) -> torch.Tensor | None:
         """What the loss would be given."""

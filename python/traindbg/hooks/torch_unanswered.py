@@ -70,6 +70,8 @@ class Unanswered:
         if hot.steps != self._step:
             self._answered += self._calls == 1
             self._several += self._calls > 1 and not self._has_ended
+            if id(root) != self._root:  # another training, of which nothing is known yet
+                self._answered = self._several = 0
             self._step, self._root, self._calls, self._has_ended = hot.steps, id(root), 0, False
         if id(root) != self._root:
             return
