@@ -316,7 +316,8 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
 }
 
 [[gnu::hot]] bool HotPath::loss_computed(nb::handle name, nb::handle value) {
-    if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
+    if (!is_armed_ || hears_next_loss || has_open_evaluation()) return false;
+    if (value.type().ptr() != tensor_type_.ptr()) return false;
     if ((due & (kArguments | mask_of(Role::kLoop))) != 0) return false;
     const Timed timed(nanos);
     const Known* const known = find_known(name);
@@ -462,6 +463,7 @@ void bind_hot_path(nb::module_& module) {
         .def_rw("first_backward", &HotPath::first_backward)
         .def_rw("forward_seen", &HotPath::forward_seen)
         .def_rw("has_scaler", &HotPath::has_scaler)
+        .def_rw("hears_next_loss", &HotPath::hears_next_loss)
         .def_rw("has_deferred", &HotPath::has_deferred)
         .def_rw("has_others", &HotPath::has_others)
         .def_rw("watches_mode", &HotPath::watches_mode)

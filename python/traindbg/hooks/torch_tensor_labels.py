@@ -11,7 +11,8 @@ those are looked for that may be the labels of as many rows. What is what has to
    training's. Of tensors that were there at the first time already, lie elsewhere than the inputs
    and have the same values still, one alone goes together with what the model returns by far more
    than chance (`torch_label_evidence`), or several that are equal; by more than then, in the units
-   of the training, and not much worse than its own labels, once these are known well.
+   of the training, and not much worse than its own labels, once these are known well. The last two
+   are judged when the training's next loss is computed, which is of the same weights.
 
 All of it in host memory alone. From then on the training's loss is computed whenever these are
 evaluated, and recorded as that of an evaluation, as of a loader's (`torch_loader_labels`), which
@@ -73,6 +74,7 @@ _MOST_CANDIDATES = 64
 _MOST_CALLS = 64  # of an evaluation, that lead to nothing
 _MOST_LOOKS, _LATE_LOOKS = 8, 4  # at a tensor that is evaluated again
 _MOST_VALUES = 1 << 24  # of labels
+_MOST_KEPT = 1 << 22  # scores, until the training's next loss
 _MOST_ALIVE = 100_000  # tensors
 # Of the training's first loss: what is left where much is learned, and by how much worse other
 # labels than its own may then be told; before that, as a multiple.
@@ -81,6 +83,7 @@ _CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
 # Of the labels' variance: the squared error of numbers that are told well; what the best line may
 # leave less of, as a multiple of its own error and beside it.
 _TOLD, _AS_LINE, _ROUNDING = 0.6, 1.5, 0.02
+_FEWEST_NUMBERS = 16  # of a batch, that a line is laid through
 # A line that leaves less of it than this, and is off by so much, is of another unit.
 _NEARLY_ALL, _OFF = 0.1, 0.2
 
@@ -151,6 +154,15 @@ class _Wanted(NamedTuple):
         return tensor[self.start : self.start + self.rows] if is_alike else None
 
 
+class _Likely(NamedTuple):
+    """What alone goes together with what the model returned, until it is judged."""
+
+    place: _Place
+    is_better: bool  # than at first: what a model said before is left behind by one that learns
+    measure: float
+    line: _Line | None  # None: they are no numbers
+
+
 class _Evaluated:
     """What is evaluated: by where it lies."""
 
@@ -158,7 +170,8 @@ class _Evaluated:
         self.steps = steps  # that the training had made when it was evaluated last
         self.calls = self.looks = 0  # since then
         self.candidates: list[tuple[_Place, float]] = []  # and the loss of each at first
-        self.is_doubtful = False  # what may be labels is told too badly, up to now
+        self.likely: _Likely | None = None  # of the last look
+        self.is_doubtful = False  # what was likely was told too badly, up to now
         self.labels: _Place | None = None
         self.loss = -math.inf  # of these, when they were found
 
@@ -204,7 +217,9 @@ class TensorLabels:
         self._evaluated: dict[Any, _Evaluated] = {}
         self._known: tuple[Any, _Place] | None = None  # what is evaluated, and its labels
         self._first = 0.0  # what `_measure` says of the training's first step that told anything
-        self._last = math.inf  # of the last one
+        # What was evaluated last, until it is judged: the key and what the loss would be given.
+        self._waiting: tuple[Any, torch.Tensor] | None = None
+        self._hot.hears_next_loss = False
 
     @property
     def listens(self) -> bool:
@@ -244,8 +259,6 @@ class TensorLabels:
         outputs, self._outputs = self._outputs, {}
         if self._is_over or not self._is_wanted:
             return
-        if self._agreed == _STEPS and self._known is None:
-            self._measure_training(name, args, kwargs)
         if not outputs:
             return
         scores = args[0] if args else kwargs.get("input")
@@ -274,31 +287,78 @@ class TensorLabels:
                     for key, value in settings.items()
                 }
                 self._agreed += 1
-                self._last = _measure(roles, in_wide(scores.detach()), target.detach())
-                self._first = self._first or self._last
+                self._first = self._first or _measure(
+                    roles, in_wide(scores.detach()), target.detach()
+                )
 
-    def _measure_training(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """How well the training's own labels are told, at steps that are looked at."""
+    @boundary("tensor labels")
+    def trained_after_evaluation(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """The next loss of the training is computed, by the weights that were evaluated."""
+        roles = self._roles
         scores = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
-        roles = self._roles
-        if roles is None or name != roles.loss or not self._hot.due & _LOOP:
+        if roles is None or self._is_over:
+            self._hot.hears_next_loss = False
             return
+        if name != roles.loss:
+            return
+        waiting, self._waiting = self._waiting, None
+        self._hot.hears_next_loss = False
         if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
             return
         if not _is_at_hand(scores) or not _is_at_hand(target) or target.dtype != roles.target_type:
             return
         with own_operations():
             scores, target = in_wide(scores.detach()), target.detach()
-            if scores.dim() == roles.dims[1] and can_be_given(name, scores, target, self._settings):
-                self._last = _measure(roles, scores, target)
+            is_given = can_be_given(name, scores, target, self._settings)
+            if scores.dim() == roles.dims[1] and is_given:
+                self._judge(roles, scores, target, waiting)
 
-    def _is_told_as_in_training(self, measure: float, looks: int) -> bool:
+    def _judge(
+        self,
+        roles: _Roles,
+        scores: torch.Tensor,
+        target: torch.Tensor,
+        waiting: tuple[Any, torch.Tensor] | None,
+    ) -> None:
+        """What was evaluated, beside what the training is given."""
+        is_line = _are_numbers(roles) and target.numel() >= _FEWEST_NUMBERS
+        line = _line_through(scores, target) if is_line else None
+        if self._known is None:
+            now = _measure(roles, scores, target)
+            for known in self._evaluated.values():
+                self._judge_likely(known, now, line)
+            self._choose()
+        elif waiting is not None and _are_numbers(roles):
+            labels = self._known[1].tensor()
+            others = None if labels is None else self._target(labels, waiting[1])
+            if others is None or _line_through(waiting[1], others).is_of_another_unit(line):
+                self.end()
+                return
+        if self._known is not None and waiting is not None and waiting[0] == self._known[0]:
+            self._compute(self._known[1], waiting[1])
+            self._evaluations.end()  # the training goes on
+
+    def _judge_likely(self, known: _Evaluated, now: float, line: _Line | None) -> None:
+        likely, known.likely = known.likely, None
+        if likely is None:
+            return
+        is_of_unit = likely.line is None or likely.line.is_of_unit(line)
+        is_sure = likely.is_better and is_of_unit
+        is_sure = is_sure and self._is_told_as_in_training(likely.measure, now, known.looks)
+        known.is_doubtful = not is_sure
+        if is_sure:
+            known.labels, known.loss = likely.place, likely.measure
+        if is_sure or known.looks == _MOST_LOOKS:
+            known.candidates = []
+
+    def _is_told_as_in_training(self, measure: float, now: float, looks: int) -> bool:
         """Else they may be what another model says, which labels are like.
 
         That shows once much is learned; where little can be, they have to be told nearly as well.
         """
-        now = self._last
         if now < _LEARNED * self._first:
             return measure < now + _WORSE * self._first
         return looks >= _LATE_LOOKS and measure < _NEARLY * now
@@ -326,7 +386,7 @@ class TensorLabels:
             if scores is None:
                 self._called_in_vain()
             elif self._known is not None:
-                self._compute_again(self._known[1], scores)
+                self._compute_again(key, self._known[1], scores)
             else:
                 self._look(key, inputs, scores)
 
@@ -377,27 +437,23 @@ class TensorLabels:
             return
         known.steps = self._hot.steps
         known.calls += 1
+        self._wait(key, scores)
         if known.labels is None and known.candidates:
             known.looks += 1
-            self._look_for_labels(known, inputs, scores)
-        self._choose(known)
-        if self._known is not None and self._known[0] == key:
-            self._compute_again(self._known[1], scores)
+            known.likely = self._likely_among(known, scores)
+            if known.looks == _MOST_LOOKS and known.likely is None:
+                known.candidates = []
+            # How well the training's own rows are known is no evaluation.
+            are_trained = self.are_trained if known.likely is not None else None
+            if are_trained is not None and any(map(are_trained, inputs)):
+                known.likely, known.candidates = None, []
 
-    def _look_for_labels(
-        self, known: _Evaluated, inputs: list[torch.Tensor], scores: torch.Tensor
-    ) -> None:
-        found = self._labels_among(known, scores)
-        if found is not None:
-            known.labels, known.loss = found
-        if known.looks == _MOST_LOOKS or known.labels is not None:
-            known.candidates = []
-        # How well the training's own rows are known is no evaluation.
-        are_trained = self.are_trained
-        if known.labels is not None and are_trained is not None and any(map(are_trained, inputs)):
-            known.labels = None
+    def _wait(self, key: Any, scores: torch.Tensor) -> None:
+        """For the training's next loss."""
+        self._hot.hears_next_loss = True
+        self._waiting = (key, scores.clone()) if scores.numel() <= _MOST_KEPT else None
 
-    def _choose(self, called: _Evaluated) -> None:
+    def _choose(self) -> None:
         """Of what has labels one is followed, once all that was evaluated again was looked at."""
         if any(k.is_doubtful and not k.candidates for k in self._evaluated.values()):
             self.end()  # of one of these it stays open whether it is told worse than another
@@ -407,25 +463,31 @@ class TensorLabels:
             return
         waits = any(k.looks == 0 for k in others)
         found = [(k.loss, key, k.labels) for key, k in self._evaluated.items() if k.labels]
-        if not found or self._roles is None or (waits and called.calls < _CALLS_IN_VAIN):
+        calls = max((k.calls for k in self._evaluated.values()), default=0)
+        if not found or self._roles is None or (waits and calls < _CALLS_IN_VAIN):
             return
         _, key, labels = max(found, key=lambda each: each[0])
         self._known, self._evaluated = (key, labels), {}
         told = {"loss": self._roles.loss, "of": "tensors"}
         self._session.event("evaluation_losses", json.dumps(told))
 
-    def _compute_again(self, place: _Place, scores: torch.Tensor) -> None:
+    def _compute_again(self, key: Any, place: _Place, scores: torch.Tensor) -> None:
+        roles = self._roles
         labels = place.tensor()
         target = None if labels is None else self._target(labels, scores)
-        roles = self._roles
-        is_wrong = target is None or roles is None
-        if target is not None and roles is not None and _are_numbers(roles):
-            # Which unit they are in shows the better, the more is learned.
-            is_wrong = _line_through(scores, target).is_of_another_unit()
-        if is_wrong or target is None or roles is None:
+        if target is None or roles is None:
             self.end()
-            return
-        self._computation.compute(roles.loss, self._settings, scores, target)
+        # Which unit they are in shows the better, the more is learned.
+        elif _are_numbers(roles) and _line_through(scores, target).is_of_another_unit(None):
+            self._wait(key, scores)
+        else:
+            self._computation.compute(roles.loss, self._settings, scores, target)
+
+    def _compute(self, place: _Place, scores: torch.Tensor) -> None:
+        labels = place.tensor()
+        target = None if labels is None else self._target(labels, scores)
+        if target is not None and self._roles is not None:
+            self._computation.compute(self._roles.loss, self._settings, scores, target)
 
     def _candidates(
         self, inputs: list[torch.Tensor], scores: torch.Tensor
@@ -459,11 +521,8 @@ class TensorLabels:
             found.append((_place_of(labels), _measure(roles, scores, target)))
         return found
 
-    def _labels_among(self, known: _Evaluated, scores: torch.Tensor) -> tuple[_Place, float] | None:
-        """The only ones that go together with the scores, or one of several that are equal.
-
-        With their loss.
-        """
+    def _likely_among(self, known: _Evaluated, scores: torch.Tensor) -> _Likely | None:
+        """The only ones that go together with the scores, or one of several that are equal."""
         roles = self._roles
         found: list[tuple[_Place, float, torch.Tensor]] = []
         for place, first in known.candidates if roles is not None else ():
@@ -484,11 +543,8 @@ class TensorLabels:
             return None
         place, first, target = found[0]
         measure = _measure(roles, scores, target)
-        is_of_unit = not _are_numbers(roles) or _line_through(scores, target).is_of_unit()
-        # Predictions of a model from before are left behind by one that learns.
-        is_sure = measure < first and is_of_unit
-        known.is_doubtful = not (is_sure and self._is_told_as_in_training(measure, known.looks))
-        return None if known.is_doubtful else (place, measure)
+        line = _line_through(scores, target) if _are_numbers(roles) else None
+        return _Likely(place, measure < first, measure, line)
 
 
 def _is_at_hand(tensor: torch.Tensor) -> bool:
@@ -572,12 +628,24 @@ class _Line(NamedTuple):
     of_line: float
     slope: float
 
-    def is_of_unit(self) -> bool:
-        """Numbers are told, and no other line through the outputs would tell them much better."""
-        return self.error < _TOLD and self.error <= _AS_LINE * self.of_line + _ROUNDING
+    def is_of_unit(self, training: _Line | None) -> bool:
+        """Numbers are told, and no other line through the outputs would tell them much better.
 
-    def is_of_another_unit(self) -> bool:
-        return self.of_line < _NEARLY_ALL and abs(self.slope - 1) > _OFF
+        Or nearly as well as those of the training are: a model that is not done is off by a slope.
+        """
+        if self.error >= _TOLD:
+            return False
+        if training is None:
+            return self.error <= _AS_LINE * self.of_line + _ROUNDING
+        best = max(self.of_line, training.error)
+        return self.error <= _AS_LINE * best + _ROUNDING and not self._is_off(training.slope)
+
+    def is_of_another_unit(self, training: _Line | None) -> bool:
+        """But for the slope that those of the training have as well."""
+        return self._is_off(1) and (training is None or self._is_off(training.slope))
+
+    def _is_off(self, slope: float) -> bool:
+        return self.of_line < _NEARLY_ALL and abs(self.slope - slope) > _OFF * abs(slope)
 
 
 def _line_through(scores: torch.Tensor, target: torch.Tensor) -> _Line:
