@@ -264,7 +264,8 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         if (finding == nullptr) continue;
         const model::Evidence* loss = Symptoms::evidence(*finding, "loss");
         const double highest = Symptoms::value(*finding, "highest loss", 0);
-        if (loss != nullptr && loss->reference > 0 && highest > 2 * loss->reference)
+        if (loss != nullptr && loss->reference > 0 && highest > 2 * loss->reference &&
+            highest > 2 * loss->value)
             count(0.5, base::format("the loss jumped to {} from {}", human_number(highest),
                                     human_number(loss->reference)));
         else if (finding->key == "relapse") count(0.4, "the loss fell back after it had learned");
@@ -441,24 +442,26 @@ std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
     if (finding == nullptr) {
         // At guessing, and no rule sees anything else that would keep it there.
         const Finding* stalled = symptoms.find("loss_not_decreasing", "stalled");
-        if (stalled == nullptr || guess_of(*stalled) == nullptr) return std::nullopt;
+        if (stalled == nullptr) return std::nullopt;
         const std::optional<double> unlike = unlike_neighbours(*stalled);
         if (unlike && *unlike < kAlikeNeighbours) return std::nullopt;  // they do belong
+        const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
+        if (guess_of(*stalled) == nullptr && !is_shown) return std::nullopt;
         if (is_below_guessing(*stalled))
             return Weight{
                 0.3,
                 "The loss is below guessing by now: labels that do not belong to their inputs may be "
                 "known by heart. Refuted if the loss on other data is below guessing, too.",
                 "Look at a dozen samples of a batch with their labels."};
-        const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
         const double because_unchanged = are_rows_changed(*stalled) ? 0 : 0.1;
         return Weight{
             (is_shown ? 0.5 : 0.3) + because_unchanged,
             base::format(
-                "The loss stays at guessing, though neither the optimizer nor the gradients nor the "
-                "activations look wrong{}: labels that do not belong to their inputs do that (shuffled "
+                "The loss stays {}, though neither the optimizer nor the gradients nor the activations look "
+                "wrong{}: labels that do not belong to their inputs do that (shuffled "
                 "apart, from a loader of their own, off by one). Refuted if a look at a dozen samples of a "
                 "batch shows the right labels.",
+                guess_of(*stalled) != nullptr ? "at guessing" : "where it began",
                 is_shown ? ", and inputs that are alike have labels no more alike than any two" : ""),
             "Shuffle inputs and labels together: one Dataset that returns both, one DataLoader, one "
             "permutation; look at a dozen samples of a batch with their labels."};

@@ -39,10 +39,15 @@ const model::RuleInfo kLossNotDecreasing = {
         "evaluations is as far below the start, and no farther below the training loss. At the end of 100 "
         "steps or more: above 95 % of guessing and 90 % of the start, as each of three or more evaluations "
         "was above 99 % of guessing; where it began more than 10 % above guessing, also without a trend over "
-        "the second half. At the end of `min_steps`: above 90 % of guessing, as evaluations were above 95 %, "
-        "for three to twenty classes, where of 250 and more rows of the inputs the labels of nearest ones "
-        "are as unlike as those of any two, within 10 %; from 100 steps on, where it is above 95 % of "
-        "guessing, without a trend over the second half or where rows came four times and more.",
+        "the second half. Of a regression it is no stall where eight evaluations or more, by whatever loss "
+        "function, gained half of `tolerance` with a downward trend; and a note (info) at its end, from "
+        "`min_steps` on, where it is a stall but for the standard errors, and eight evaluations gained less "
+        "than `tolerance` without a trend, or of 250 and more rows of the inputs the labels of nearest ones "
+        "are as unlike as those of any two, within 10 %. At the end of `min_steps`: above 90 % of guessing, "
+        "as evaluations were above 95 %, for three to twenty classes, where of 250 and more rows of the "
+        "inputs the labels of nearest ones are as unlike as those of any two, within 10 %; from 100 steps "
+        "on, where it is above 95 % of guessing, without a trend over the second half or where rows came "
+        "four times and more.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -98,6 +103,11 @@ class LossNotDecreasing final : public Rule {
             seen_.sum = 0;
             seen_.evaluated = 0;
         }
+        if (seen_.of_any > 0) {
+            seen_.evaluations_by_any.add(seen_.sum_of_any / static_cast<double>(seen_.of_any));
+            seen_.sum_of_any = 0;
+            seen_.of_any = 0;
+        }
         const std::uint64_t n = loss_.count();
         if (n >= kFirst) ++judged_;
         if (n >= 10) {
@@ -123,6 +133,8 @@ class LossNotDecreasing final : public Rule {
         if (loss_.count() < kShort || !firing_.empty()) return;
         stands_still_ = loss_.count() < min_steps_ && is_stalled();
         if (stands_still_ || has_learned_nothing() || is_without_signal()) set("stalled", true, sink);
+        else if (loss_.count() >= min_steps_ && is_stalled(Doubt::kAgainst) && is_flat_by_all_that_is_known())
+            fire_without_signal(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -151,6 +163,9 @@ class LossNotDecreasing final : public Rule {
         double best_evaluation = std::numeric_limits<double>::infinity();
         double sum = 0;  // of the evaluation that goes on, of `evaluated` steps
         std::uint64_t evaluated = 0, evaluations = 0;
+        double sum_of_any = 0;  // the same, by whatever loss functions
+        std::uint64_t of_any = 0;
+        Blocks evaluations_by_any;
         double last_evaluation = 0, evaluation_at_best = 0;
         std::uint64_t evaluations_before_rise = 0;  // until the loss had risen half the way to its start
         std::uint64_t agreed_in_a_row = 0;          // evaluations below the first losses, as training was
@@ -197,7 +212,13 @@ class LossNotDecreasing final : public Rule {
     }
     void note_evaluation(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars) {
-            if (step.info(sample.tensor).name != evaluated_as_ || !std::isfinite(sample.value)) continue;
+            const std::string& name = step.info(sample.tensor).name;
+            if (!std::isfinite(sample.value)) continue;
+            if (name.starts_with("loss/")) {
+                seen_.sum_of_any += sample.value;
+                ++seen_.of_any;
+            }
+            if (name != evaluated_as_) continue;
             seen_.sum += sample.value;
             ++seen_.evaluated;
         }
@@ -232,6 +253,34 @@ class LossNotDecreasing final : public Rule {
                neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
                loss_.level() > (is_short ? 0.95 : 0.9) * *base &&
                (seen_.evaluations == 0 || seen_.best_evaluation > 0.95 * *base);
+    }
+
+    // Of a regression's evaluations, by whatever function: they are of many rows, and so know better than the
+    // loss of single batches. Nothing where they are few.
+    struct Evaluations {
+        double first, late;
+        bool falls;
+    };
+    [[nodiscard]] std::optional<Evaluations> evaluations() const {
+        constexpr std::size_t kMany = 8;
+        const auto means = seen_.evaluations_by_any.means();
+        if (loss_.base_rate() || means.size() < kMany) return std::nullopt;
+        const auto late = means.last(means.size() / 2);
+        return Evaluations{means.front(), median({late.begin(), late.end()}), trend_z(means) < -2.5};
+    }
+    [[nodiscard]] bool are_evaluations_flat() const {
+        const auto seen = evaluations();
+        return seen && !seen->falls &&
+               std::abs(seen->first - seen->late) <= tolerance_ * std::abs(seen->first);
+    }
+    // Evaluations of a regression stand still as well, or its inputs have nothing to do with their labels, by
+    // all that a distance tells.
+    [[nodiscard]] bool is_flat_by_all_that_is_known() const {
+        constexpr double kFewestRows = 250, kNear = 0.1;
+        const std::optional<double> unlike = neighbours_.unlike();
+        if (loss_.base_rate()) return false;
+        return are_evaluations_flat() ||
+               (unlike && neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear);
     }
 
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
@@ -298,7 +347,9 @@ class LossNotDecreasing final : public Rule {
                level - seen_.best > 5 * loss_.noise() / std::sqrt(10.0);
     }
 
-    [[nodiscard]] bool is_stalled() const {
+    // In whose favour what single batches leave open counts.
+    enum class Doubt { kFor, kAgainst };
+    [[nodiscard]] bool is_stalled(Doubt doubt = Doubt::kFor) const {
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
         const auto late = means.last(means.size() / 2);
@@ -308,12 +359,39 @@ class LossNotDecreasing final : public Rule {
         const double noise = noise_of(late);
         const double error = 1.25 * noise * std::sqrt(2.0 / static_cast<double>(third));
         const double level = level_of(late);
-        if (begin - end + 3 * error > std::max(tolerance_ * std::abs(loss_.start()), 0.0)) return false;
+        if (const auto seen = evaluations();
+            seen && seen->falls && seen->first - seen->late > tolerance_ / 2 * std::abs(seen->first))
+            return false;
+        const double allowed_gain = doubt == Doubt::kFor ? 3 * error : -2 * error;
+        if (begin - end + allowed_gain > std::max(tolerance_ * std::abs(loss_.start()), 0.0)) return false;
         if (trend_z(late) < -2.5 || gathers_way()) return false;
         if (const std::optional<double> base = loss_.base_rate()) return level > 0.95 * *base;
         // Of a signal that is weak, evaluations of many samples know: with them a small gain is no chance.
         const double allowed = seen_.agreed_in_a_row >= kFewEvaluations ? 0 : 3 * error;
         return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - allowed;
+    }
+
+    // As at the noise of what cannot be told, and as where labels do not belong to their inputs.
+    void fire_without_signal(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "without_signal";
+        finding.severity = model::Severity::kInfo;
+        finding.tensor = loss_.tensor();
+        finding.plots = {{loss_.tensor(), "value"}};
+        finding.message = base::format(
+            "The loss is where it began, {} after {} steps and {} at the start, as far as single batches "
+            "tell: the inputs may say next to nothing about the numbers that are to be told, as returns of a "
+            "market do, or the labels belong to other inputs.",
+            human_number(loss_.level()), loss_.count(), human_number(loss_.start()));
+        finding.fix =
+            "Nothing, if so little is to be expected. Else look at a dozen samples of a batch with their "
+            "labels, and try whether the model can learn one batch by heart.";
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
+        if (are_evaluations_flat())
+            finding.evidence.push_back(
+                {"loss of evaluations", evaluations()->late, "at first", evaluations()->first});
+        sink.fire(std::move(finding));
     }
 
     // Out of a stall: not one lucky test, but a clear trend or a clear gain.
@@ -386,10 +464,7 @@ class LossNotDecreasing final : public Rule {
             if (jumped)
                 finding.message += base::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
                                                 loss_.highest_step());
-            if (base) {
-                for (model::Evidence& item : neighbours_.evidence())
-                    finding.evidence.push_back(std::move(item));
-            }
+            for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
             for (model::Evidence& item : rows_.evidence()) finding.evidence.push_back(std::move(item));
             finding.fix =
                 jumped
