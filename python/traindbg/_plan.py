@@ -36,18 +36,23 @@ def _plain(value: Parameter) -> float | str | bool:
     return float(value)
 
 
-def rule_choices(rules: Rules | None) -> list[Choice]:
-    """Rules as (name, parameters); None means the default ones."""
-    if rules is None:
-        return [(name, {}) for name in _core.default_rules()]
-    if isinstance(rules, str):
-        rules = [rules]
+def rule_choices(rules: Rules | None, without: str | Iterable[str] | None = None) -> list[Choice]:
+    """Rules as (name, parameters), but those `without`; None means the default ones.
+
+    Raises:
+        NotFound: of `without`, there is no such rule.
+    """
+    left_out = {without} if isinstance(without, str) else set(without or ())
+    _core.plan_for_rules([(name, {}) for name in sorted(left_out)])  # raises of what is none
     if isinstance(rules, Mapping):
-        return [
+        chosen = [
             (name, {parameter: _plain(value) for parameter, value in parameters.items()})
             for name, parameters in rules.items()
         ]
-    return [(name, {}) for name in rules]
+    else:
+        names = [rules] if isinstance(rules, str) else rules
+        chosen = [(name, {}) for name in (_core.default_rules() if names is None else names)]
+    return [(name, parameters) for name, parameters in chosen if name not in left_out]
 
 
 def settings(

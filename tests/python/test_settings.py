@@ -126,6 +126,16 @@ def test_arguments_come_before_the_file(plan):
     assert asked_by(made) == {"user", "vanishing_gradient", "dead_relu"}
 
 
+def test_rules_are_left_out(plan):
+    rules = ["vanishing_gradient", "overfit"]
+    assert asked_by(plan("", rules=rules, no_rule="overfit")) == {"vanishing_gradient"}
+    left = asked_by(plan("", no_rule=["overfit", "dead_relu"]))
+    assert len(left) > 50
+    assert not {"overfit", "dead_relu"} & left
+    with pytest.raises(NotFound, match="'overfit'"):
+        plan("", no_rule="overfitt")
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "mode", "schedule"),
     [

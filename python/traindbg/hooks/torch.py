@@ -166,6 +166,7 @@ def watch(
     *,
     run_dir: str | os.PathLike[str] | None = None,
     rules: _plan.Rules | None = None,
+    no_rule: str | Iterable[str] | None = None,
     collect: _plan.Patterns | None = None,
     every: int | None = None,
     raw: _plan.Patterns | None = None,
@@ -193,8 +194,11 @@ def watch(
             has begun. A second model joins the recording of the first, and what a call asks for is
             captured of all of them; in a notebook it begins a new one when the first has been
             trained.
-        rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
-            `traindbg run` its own options decide.
+        rules: the only rules to judge by: names, or {name: {parameter: value}}; None for the
+            default ones, [] for none. Parameters are numbers, booleans, strings, lists of these, or
+            None. Under `traindbg run` its own options decide.
+        no_rule: names of rules that are left out, e.g. "overfit". To change a parameter of one and
+            keep all others, use `settings`.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
         every: record those every so many steps (default 1); alone, it means weights, biases,
             gradients, inputs, outputs and activations.
@@ -241,10 +245,10 @@ def watch(
         standard error, the training goes on, and `is_active` is False.
 
     Raises:
-        InvalidArgument: an unknown rule or collection, a bad regular expression, a module that is
-            not in the model, an unknown key or a bad value in the settings file, or a second run
-            directory while the first is open.
-        NotFound: there is no such settings file.
+        InvalidArgument: an unknown collection, a bad regular expression, a module that is not in
+            the model, an unknown key or a bad value in the settings file, or a second run directory
+            while the first is open.
+        NotFound: there is no such rule, or no such settings file.
     """
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
@@ -257,7 +261,9 @@ def watch(
     prefix = "" if recording is None else recording.watched.prefix_of(root)
     patterns = patterns_of(root, collections or {}, prefix)
     interval, file = every, None
-    chosen = None if rules is None else _plan.rule_choices(rules)
+    chosen = None
+    if rules is not None or no_rule is not None:
+        chosen = _plan.rule_choices(rules, no_rule)
     if settings is not None or not began:
         given = {"collect": collect, "raw": raw, "histograms": histograms}
         file = _plan.settings(settings, chosen, every, patterns, **given)
