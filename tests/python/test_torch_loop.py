@@ -498,8 +498,8 @@ def accumulation(watch, kind: str):
                     loss = F.cross_entropy(model(x), y, reduction="sum") / 64
                 else:
                     loss = F.cross_entropy(model(x), y)
-                if kind == "divided":
-                    loss = loss / 4
+                if kind.startswith("divided"):
+                    loss = loss / (1 if kind == "divided_by_one" else 4)
                 loss.backward()
                 if kind == "aside":  # each pass's gradient is taken out, and their mean put back
                     for parameter in model.parameters():
@@ -538,6 +538,9 @@ def sign(watch, kind: str):
     def two(out, y):
         return F.cross_entropy(out, y), F.mse_loss(out, torch.zeros_like(out))
 
+    def ranks(out):
+        return F.logsigmoid(out[:, 0] - out[:, 1]).mean()
+
     criteria = {
         "minus_two": lambda out, y: -sum(two(out, y)) / 2,
         "minus_each_of_two": lambda out, y: -two(out, y)[0] - 0.1 * two(out, y)[1],
@@ -564,6 +567,9 @@ def sign(watch, kind: str):
         "log_of_softmax": lambda out, y: out.softmax(1)[torch.arange(len(y)), y].log().mean(),
         "logsigmoid": lambda out, y: F.logsigmoid(out[:, 0] - out[:, 1]).mean(),
         "minus_logsigmoid": lambda out, y: -F.logsigmoid(out[:, 0] - out[:, 1]).mean(),
+        "logsigmoid_penalised": lambda out, y: ranks(out) + 1e-3 * out.pow(2).mean(),
+        "minus_logsigmoid_penalised": lambda out, y: 1e-3 * out.pow(2).mean() - ranks(out),
+        "logsigmoid_less_squares": lambda out, y: ranks(out) - out.pow(2).mean() / 9,
     }
     watch(model)
     for _ in ordinary(model, optimizer, criteria[kind]):
@@ -623,7 +629,7 @@ CASES = {
     ),
     "accumulation_not_averaged": (
         accumulation,
-        ("undivided",),
+        ("undivided", "divided_by_one"),
         ("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
     ),
     "loss_sign_flipped": (
@@ -637,6 +643,7 @@ CASES = {
             "log_probabilities",
             "log_of_softmax",
             "logsigmoid",
+            "logsigmoid_penalised",
             "partial_likelihood",
             "partial_likelihood_written_out",
             "partial_likelihood_of_events",
@@ -651,6 +658,8 @@ CASES = {
             "entropy_bonus",
             "policy_gradient",
             "minus_logsigmoid",
+            "minus_logsigmoid_penalised",
+            "logsigmoid_less_squares",
             "minus_partial_likelihood",
             "of_another",
             "order_with_costs",

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks import torch_recording as recordings
 
 Evaluate = Callable[[nn.Module], object]
 
@@ -333,3 +334,133 @@ def test_nothing_of_the_training_is_changed_or_kept(run_dir: Path) -> None:
     assert len(losses(run_dir)) >= 4
     gc.collect()
     assert all(reference() is None for reference in gone)
+
+
+def hot_path() -> Any:
+    recording = recordings.current
+    assert recording is not None
+    return recording.hot
+
+
+def test_the_next_loss_is_one_of_the_model_that_is_watched(run_dir: Path) -> None:
+    """Labels that another one gave are as good as those of a model beside it that hardly learns."""
+    x_val, weak = X[N:].clone(), CLASSES[N:].clone()
+    wrong = torch.rand(len(weak), generator=torch.Generator().manual_seed(2)) < 0.3
+    weak[wrong] = (weak[wrong] + 1) % 3
+    beside = nn.Linear(6, 3)
+    descent = torch.optim.SGD(beside.parameters(), lr=1e-4)
+
+    def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        F.cross_entropy(beside(X[: len(target)]), target).backward()
+        descent.step()
+        return F.cross_entropy(output, target)
+
+    run_training(run_dir, lambda model: model(x_val), loss)
+    assert losses(run_dir) == []
+    assert len(weak) == len(x_val)
+
+
+def test_a_loss_that_is_asked_for_is_asked_for_in_one_step(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    asked: list[bool] = []
+
+    def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        asked.append(hot_path().hears_next_loss)
+        # After four times through the data it is another function.
+        function = F.cross_entropy if len(asked) < 4 * N / 32 else F.multi_margin_loss
+        return function(output, target)
+
+    run_training(run_dir, lambda model: (model(x_val).argmax(1) == y_val).float().mean(), loss)
+    assert any(asked[: 4 * N // 32])
+    # The first ones after each evaluation, of this step and the next.
+    assert sum(asked[4 * N // 32 :]) <= 2 * (EPOCHS - 3)
+
+
+def test_nothing_is_asked_for_where_there_are_no_labels(run_dir: Path) -> None:
+    x_val = X[N:].clone()
+    asked: list[bool] = []
+
+    def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        asked.append(hot_path().hears_next_loss)
+        return F.cross_entropy(output, target)
+
+    run_training(run_dir, lambda model: model(x_val).argmax(1).tolist(), loss)
+    assert not any(asked)
+
+
+def test_an_evaluation_before_the_optimizers_step_is_not_taken_for_one_after_it(
+    run_dir: Path,
+) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    wanted = []
+    for step in range(60):
+        rows = torch.randint(N, (32,))
+        optimizer.zero_grad()
+        F.cross_entropy(model(X[rows]), CLASSES[rows]).backward()
+        if step % 6 == 5:
+            model.eval()
+            with torch.no_grad():
+                output = model(x_val)
+                wanted.append(-output.log_softmax(1).gather(1, y_val[:, None]).mean().item())
+            model.train()
+        optimizer.step()
+    watcher.detach()
+    found = losses(run_dir)
+    np.testing.assert_allclose(found, wanted[len(wanted) - len(found) :], rtol=1e-5)
+
+
+def test_what_an_autoencoder_makes_again_is_its_input(run_dir: Path) -> None:
+    """A noisy copy that is alive goes together with it, too."""
+    torch.manual_seed(3)
+    clean = torch.randn(331, 2) @ torch.randn(2, 6)
+    noisy = clean[N:] + 0.3 * torch.randn(len(clean) - N, 6)
+    model = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 6))
+    x_val = clean[N:].clone()
+    run_training(run_dir, lambda m: m(x_val), F.mse_loss, clean, 6, model=model, x=clean)
+    assert losses(run_dir, "mse_loss") == []
+    assert len(noisy) == len(x_val)
+
+
+def test_what_another_model_says_without_the_noise_is_no_label(run_dir: Path) -> None:
+    noise = 3 * torch.randn(len(X), generator=torch.Generator().manual_seed(7))
+    y = NUMBERS + noise
+    x_val, others = X[N:].clone(), NUMBERS[N:].clone()  # of a model that was trained elsewhere
+    run_training(run_dir, lambda model: model(x_val), F.mse_loss, y, 1)
+    assert losses(run_dir, "mse_loss") == []
+    assert len(others) == len(x_val)
+
+
+def test_a_programs_own_function_is_not_called(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x_val, y_val = X[N:].clone(), NUMBERS[N:].clone()
+    original, calls = F.mse_loss, []
+
+    def counting(*args: Any, **kwargs: Any) -> torch.Tensor:
+        calls.append(1)
+        return original(*args, **kwargs)
+
+    def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        monkeypatch.setattr(F, "mse_loss", counting)  # after it was listened to
+        return F.mse_loss(output, target)
+
+    run_training(run_dir, lambda model: model(x_val), loss, NUMBERS, 1)
+    assert len(losses(run_dir, "mse_loss")) == EPOCHS - 1
+    assert len(calls) == EPOCHS * N // 32
+    assert len(y_val) == len(x_val)
+
+
+def test_losses_that_are_judged_later_are_of_the_evaluations_line(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), NUMBERS[N:].clone()
+
+    def evaluate(model: nn.Module) -> object:
+        return model(x_val)[:, 0] - y_val
+
+    run_training(run_dir, evaluate, F.mse_loss, NUMBERS, 1)
+    told = td.Run(run_dir).worker_meta()["sources"]
+    functions = {each["what"]: each["function"] for each in told}
+    assert functions["evaluation/mse_loss"].endswith(".evaluate")

@@ -35,6 +35,10 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
     "mse_loss": (),
     "smooth_l1_loss": ("beta",),
 }
+# Not what a program may put in their places. They are listened to inside (`torch_patches`).
+_FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
+    name: getattr(functional, name) for name in _SETTINGS
+}
 
 
 def settings_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
@@ -188,8 +192,10 @@ class Computation:
     ) -> None:
         """Is heard as if the program did."""
         given = on_device_of(scores, settings)
+        if target.is_floating_point():
+            target = target.to(scores.dtype)
         self.is_under_way = True
         try:
-            getattr(functional, name)(scores, target, **given)
+            _FUNCTIONS[name](scores, target, **given)
         finally:
             self.is_under_way = False

@@ -208,6 +208,7 @@ class LossObserver:
         elif mode == _TRAIN and name in self._trained_with:
             mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN and self._hot.hears_next_loss:
+            self._hot.hears_next_loss = False
             self._facts.tensor_labels.trained_after_evaluation(name, args, kwargs)
         if mode == _TRAIN:
             self._micro.loss_computed(name)

@@ -130,7 +130,9 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 sign = _sign_of(root, mark)
             is_below = mark.value is not None and mark.value < 0
             is_never = mark.name in _NEVER_NEGATIVE and not is_below
-            same = is_undivided and sign == 1
+            # Divided by a number that is 1 it is the very value, too.
+            is_whole = is_undivided or _is_whole(root, mark)
+            same = is_whole and sign == 1
             return Root(
                 True, mark.name, mark.number, sign, is_never, mark.is_mean, same, mark.labels
             )
@@ -151,7 +153,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 sign = 0 if not may_read(root) else (1 if number_in(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
-            return _minus_several(start)
+            return _minus_several(start) or _penalised_log(start)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
@@ -186,6 +188,35 @@ def _minus_several(root: Any) -> Root | None:
         if sign > 0 or mark.name not in _NEVER_NEGATIVE or (mark.value or 0.0) < 0:
             return None
     return Root(True, marks[0].name, marks[0].number, -1, True, False, False, 0)
+
+
+def _penalised_log(root: Any) -> Root | None:
+    """A sum of log-probabilities and of what is never negative, such as a penalty of the weights.
+
+    As a pairwise ranking loss is written: `-logsigmoid(liked - other).mean() + decay * squares`.
+    """
+
+    def is_log(node: Any) -> bool:
+        return node.name() == "LogSigmoidBackward0" or is_log_of_probability(node)
+
+    terms = terms_of(root, lambda node: is_log(node) or _is_never_negative(node))
+    if terms is None or not terms.is_all:
+        return None
+    logs = {sign for node, sign in terms.signs if is_log(node)}
+    if len(logs) != 1 or any(sign < 0 for node, sign in terms.signs if not is_log(node)):
+        return None
+    return Root(True, "log_probability", 0, -logs.pop(), True, False, False, 0)
+
+
+def _is_never_negative(node: Any) -> bool:
+    """Squares, absolute values, norms, and losses."""
+    mark = _metadata(node).get(_KEY)
+    if isinstance(mark, _Mark):
+        return mark.name in _NEVER_NEGATIVE and (mark.value or 0.0) >= 0
+    if node.name() == "PowBackward0":
+        exponent = getattr(node, "_saved_exponent", 1)
+        return isinstance(exponent, (int, float)) and exponent % 2 == 0
+    return node.name() in ("AbsBackward0", "LinalgVectorNormBackward0", "NormBackward0")
 
 
 def is_log_of_share(node: Any) -> bool:
@@ -225,6 +256,11 @@ def _is_mask(node: Any) -> bool:
     with own_operations():
         mask = others[0].detach()
         return mask.dtype == torch.bool or bool(((mask == 0) | (mask == 1)).all())
+
+
+def _is_whole(root: torch.Tensor, mark: _Mark) -> bool:
+    value = mark.value
+    return value is not None and value != 0 and may_read(root) and number_in(root) == value
 
 
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:

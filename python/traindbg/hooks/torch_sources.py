@@ -101,6 +101,10 @@ class Sources:
             if line is not None:
                 self.put(what, line)
 
+    def has(self, what: str) -> bool:
+        """Whether it was noted."""
+        return what in self._lines
+
     def put(self, what: str, line: Line | None) -> None:
         """`what` happens in this line."""
         self._lines[what] = line

@@ -38,7 +38,7 @@ from traindbg import _core
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary
-from traindbg.hooks.torch_label_evidence import OF_CLASSES, OF_TWO, Evidence
+from traindbg.hooks.torch_label_evidence import OF_CLASSES, Evidence
 from traindbg.hooks.torch_label_forms import (
     FORMS,
     MOST_CLASSES,
@@ -54,8 +54,19 @@ from traindbg.hooks.torch_label_forms import (
     settings_of,
     told_apart,
 )
+from traindbg.hooks.torch_label_measures import (
+    Comparison,
+    Told,
+    are_numbers,
+    is_of_another_unit,
+    line_through,
+    measure,
+)
 from traindbg.hooks.torch_later import may_read
+from traindbg.hooks.torch_leaves import leaves_of
 from traindbg.hooks.torch_loader_batches import is_plain, leaf_at
+from traindbg.hooks.torch_module_modes import acts_by_mode
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +74,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_guard import Guard
     from traindbg.hooks.torch_loader_batches import Path
+    from traindbg.hooks.torch_sources import Line
     from traindbg.hooks.torch_watched import WatchedModels
 
 _LOOP = _core.ROLE_BITS["loop"]
@@ -72,20 +84,11 @@ _FEWEST_ROWS = 32
 _MOST_TENSORS = 4  # that may be evaluated
 _MOST_CANDIDATES = 64
 _MOST_CALLS = 64  # of an evaluation, that lead to nothing
-_MOST_LOOKS, _LATE_LOOKS = 8, 4  # at a tensor that is evaluated again
+_MOST_LOOKS = 8  # at a tensor that is evaluated again
 _MOST_VALUES = 1 << 24  # of labels
 _MOST_KEPT = 1 << 22  # scores, until the training's next loss
 _MOST_ALIVE = 100_000  # tensors
-# Of the training's first loss: what is left where much is learned, and by how much worse other
-# labels than its own may then be told; before that, as a multiple.
-_LEARNED, _WORSE, _NEARLY = 0.25, 0.2, 1.2
 _CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
-# Of the labels' variance: the squared error of numbers that are told well; what the best line may
-# leave less of, as a multiple of its own error and beside it.
-_TOLD, _AS_LINE, _ROUNDING = 0.6, 1.5, 0.02
-_FEWEST_NUMBERS = 16  # of a batch, that a line is laid through
-# A line that leaves less of it than this, and is off by so much, is of another unit.
-_NEARLY_ALL, _OFF = 0.1, 0.2
 
 _is_wrapped: Any = torch._C._functorch.is_functorch_wrapped_tensor
 
@@ -154,15 +157,6 @@ class _Wanted(NamedTuple):
         return tensor[self.start : self.start + self.rows] if is_alike else None
 
 
-class _Likely(NamedTuple):
-    """What alone goes together with what the model returned, until it is judged."""
-
-    place: _Place
-    is_better: bool  # than at first: what a model said before is left behind by one that learns
-    measure: float
-    line: _Line | None  # None: they are no numbers
-
-
 class _Evaluated:
     """What is evaluated: by where it lies."""
 
@@ -170,8 +164,9 @@ class _Evaluated:
         self.steps = steps  # that the training had made when it was evaluated last
         self.calls = self.looks = 0  # since then
         self.candidates: list[tuple[_Place, float]] = []  # and the loss of each at first
-        self.likely: _Likely | None = None  # of the last look
-        self.is_doubtful = False  # what was likely was told too badly, up to now
+        self.likely: tuple[_Place, Told] | None = None  # of the last look, until it is judged
+        self.comparison = Comparison()
+        self.is_doubtful = False  # what was likely was not told as the training's, up to now
         self.labels: _Place | None = None
         self.loss = -math.inf  # of these, when they were found
 
@@ -216,10 +211,13 @@ class TensorLabels:
         self._calls = 0  # of evaluations
         self._evaluated: dict[Any, _Evaluated] = {}
         self._known: tuple[Any, _Place] | None = None  # what is evaluated, and its labels
-        self._first = 0.0  # what `_measure` says of the training's first step that told anything
-        # What was evaluated last, until it is judged: the key and what the loss would be given.
-        self._waiting: tuple[Any, torch.Tensor] | None = None
+        self._first = 0.0  # what `measure` says of the training's first step that told anything
         self._hot.hears_next_loss = False
+        # Until what was evaluated is judged: after how many steps that was, in which line of the
+        # program, and what the loss would be given, by the key.
+        self._asked_after = 0
+        self._asked_in: Line | None = None
+        self._waiting: dict[Any, torch.Tensor] = {}
 
     @property
     def listens(self) -> bool:
@@ -287,81 +285,99 @@ class TensorLabels:
                     for key, value in settings.items()
                 }
                 self._agreed += 1
-                self._first = self._first or _measure(
-                    roles, in_wide(scores.detach()), target.detach()
+                self._first = self._first or measure(
+                    roles.loss, in_wide(scores.detach()), target.detach()
                 )
 
     @boundary("tensor labels")
     def trained_after_evaluation(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """The next loss of the training is computed, by the weights that were evaluated."""
+        """The next loss of the training is computed, and was asked for; the first answer counts."""
         roles = self._roles
+        if roles is None or self._hot.steps != self._asked_after:
+            self._judged()  # other weights
+            return
         scores = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
-        if roles is None or self._is_over:
-            self._hot.hears_next_loss = False
+        if (
+            name != roles.loss
+            or not isinstance(scores, torch.Tensor)
+            or not isinstance(target, torch.Tensor)
+            or not self._is_of_model(scores)
+        ):
+            self._hot.hears_next_loss = True  # another one of the same step may be
             return
-        if name != roles.loss:
-            return
-        waiting, self._waiting = self._waiting, None
-        self._hot.hears_next_loss = False
-        if not isinstance(scores, torch.Tensor) or not isinstance(target, torch.Tensor):
-            return
-        if not _is_at_hand(scores) or not _is_at_hand(target) or target.dtype != roles.target_type:
-            return
-        with own_operations():
-            scores, target = in_wide(scores.detach()), target.detach()
-            is_given = can_be_given(name, scores, target, self._settings)
-            if scores.dim() == roles.dims[1] and is_given:
-                self._judge(roles, scores, target, waiting)
+        waiting, line = self._waiting, self._asked_in
+        try:
+            if _is_at_hand(scores) and _is_at_hand(target):
+                with own_operations():
+                    self._judge(roles, scores.detach(), target.detach(), waiting, line)
+        finally:
+            self._judged()
+
+    def _is_of_model(self, scores: torch.Tensor) -> bool:
+        """Whether the model that is watched has a part in them, not one beside it alone."""
+        models = (watcher.model for watcher in self._watched.watchers)
+        own = {id(p) for model in models if model is not None for p in model.parameters()}
+        return any(id(leaf) in own for leaf in leaves_of(scores))
+
+    def _judged(self) -> None:
+        """What waited for the training's next loss waits no more."""
+        self._waiting = {}
+        for known in self._evaluated.values():
+            known.likely = None
 
     def _judge(
         self,
         roles: _Roles,
         scores: torch.Tensor,
         target: torch.Tensor,
-        waiting: tuple[Any, torch.Tensor] | None,
+        waiting: dict[Any, torch.Tensor],
+        line: Line | None,
     ) -> None:
         """What was evaluated, beside what the training is given."""
-        is_line = _are_numbers(roles) and target.numel() >= _FEWEST_NUMBERS
-        line = _line_through(scores, target) if is_line else None
-        if self._known is None:
-            now = _measure(roles, scores, target)
-            for known in self._evaluated.values():
-                self._judge_likely(known, now, line)
-            self._choose()
-        elif waiting is not None and _are_numbers(roles):
-            labels = self._known[1].tensor()
-            others = None if labels is None else self._target(labels, waiting[1])
-            if others is None or _line_through(waiting[1], others).is_of_another_unit(line):
-                self.end()
-                return
-        if self._known is not None and waiting is not None and waiting[0] == self._known[0]:
-            self._compute(self._known[1], waiting[1])
-            self._evaluations.end()  # the training goes on
-
-    def _judge_likely(self, known: _Evaluated, now: float, line: _Line | None) -> None:
-        likely, known.likely = known.likely, None
-        if likely is None:
+        scores = in_wide(scores)
+        is_as_ever = target.dtype == roles.target_type and scores.dim() == roles.dims[1]
+        is_as_ever = is_as_ever and (roles.classes == 0 or scores.shape[1] == roles.classes)
+        if not is_as_ever or not can_be_given(roles.loss, scores, target, self._settings):
             return
-        is_of_unit = likely.line is None or likely.line.is_of_unit(line)
-        is_sure = likely.is_better and is_of_unit
-        is_sure = is_sure and self._is_told_as_in_training(likely.measure, now, known.looks)
-        known.is_doubtful = not is_sure
-        if is_sure:
-            known.labels, known.loss = likely.place, likely.measure
-        if is_sure or known.looks == _MOST_LOOKS:
-            known.candidates = []
+        of_training = line_through(roles.loss, scores, target)
+        if self._known is None:
+            now = measure(roles.loss, scores, target)
+            for known in self._evaluated.values():
+                if known.likely is None:
+                    continue
+                place, told = known.likely
+                known.is_doubtful = not known.comparison.is_sure(
+                    told, now, of_training, self._first, known.looks, self._is_alike()
+                )
+                if not known.is_doubtful:
+                    known.labels, known.loss = place, told.measure
+                if not known.is_doubtful or known.looks >= _MOST_LOOKS:
+                    known.candidates = []
+            self._choose()
+        if self._known is None or self._known[0] not in waiting:
+            return
+        key, labels = self._known[0], self._known[1].tensor()
+        others = None if labels is None else self._target(labels, waiting[key])
+        if others is None:
+            self.end()
+            return
+        of_labels = line_through(roles.loss, waiting[key], others)
+        if of_labels is not None and is_of_another_unit(of_labels, of_training):
+            self.end()
+            return
+        where = f"evaluation/{roles.loss}"
+        if not sources.has(where):
+            sources.put(where, line)  # not where the training's loss is
+        self._computation.compute(roles.loss, self._settings, waiting[key], others)
+        self._evaluations.end()  # the training goes on
 
-    def _is_told_as_in_training(self, measure: float, now: float, looks: int) -> bool:
-        """Else they may be what another model says, which labels are like.
-
-        That shows once much is learned; where little can be, they have to be told nearly as well.
-        """
-        if now < _LEARNED * self._first:
-            return measure < now + _WORSE * self._first
-        return looks >= _LATE_LOOKS and measure < _NEARLY * now
+    def _is_alike(self) -> bool:
+        """Whether the model computes the same in training and in evaluation."""
+        models = (watcher.model for watcher in self._watched.watchers)
+        return not any(acts_by_mode(m) for model in models if model for m in model.modules())
 
     # An evaluation.
 
@@ -437,21 +453,31 @@ class TensorLabels:
             return
         known.steps = self._hot.steps
         known.calls += 1
-        self._wait(key, scores)
-        if known.labels is None and known.candidates:
-            known.looks += 1
-            known.likely = self._likely_among(known, scores)
-            if known.looks == _MOST_LOOKS and known.likely is None:
-                known.candidates = []
-            # How well the training's own rows are known is no evaluation.
-            are_trained = self.are_trained if known.likely is not None else None
-            if are_trained is not None and any(map(are_trained, inputs)):
-                known.likely, known.candidates = None, []
+        if known.labels is not None:  # until it shows which one is chosen
+            self._wait(key, scores)
+            return
+        if known.looks >= _MOST_LOOKS:
+            known.candidates = []
+        if not known.candidates:
+            self._called_in_vain()
+            return
+        known.looks += 1
+        known.likely = self._likely_among(known, inputs, scores)
+        # How well the training's own rows are known is no evaluation.
+        are_trained = self.are_trained if known.likely is not None else None
+        if are_trained is not None and any(map(are_trained, inputs)):
+            known.likely, known.candidates = None, []
+        if known.likely is not None:
+            self._wait(key, scores)
 
     def _wait(self, key: Any, scores: torch.Tensor) -> None:
         """For the training's next loss."""
+        if self._asked_after != self._hot.steps or not self._waiting:
+            self._waiting, self._asked_in = {}, sources.here()
+            self._asked_after = self._hot.steps
+        if scores.numel() + sum(each.numel() for each in self._waiting.values()) <= _MOST_KEPT:
+            self._waiting[key] = scores.clone()
         self._hot.hears_next_loss = True
-        self._waiting = (key, scores.clone()) if scores.numel() <= _MOST_KEPT else None
 
     def _choose(self) -> None:
         """Of what has labels one is followed, once all that was evaluated again was looked at."""
@@ -477,17 +503,13 @@ class TensorLabels:
         target = None if labels is None else self._target(labels, scores)
         if target is None or roles is None:
             self.end()
+            return
         # Which unit they are in shows the better, the more is learned.
-        elif _are_numbers(roles) and _line_through(scores, target).is_of_another_unit(None):
+        line = line_through(roles.loss, scores, target)
+        if line is not None and line.is_of_another_unit:
             self._wait(key, scores)
         else:
             self._computation.compute(roles.loss, self._settings, scores, target)
-
-    def _compute(self, place: _Place, scores: torch.Tensor) -> None:
-        labels = place.tensor()
-        target = None if labels is None else self._target(labels, scores)
-        if target is not None and self._roles is not None:
-            self._computation.compute(self._roles.loss, self._settings, scores, target)
 
     def _candidates(
         self, inputs: list[torch.Tensor], scores: torch.Tensor
@@ -518,10 +540,12 @@ class TensorLabels:
                 continue
             if len(found) == _MOST_CANDIDATES:
                 return []
-            found.append((_place_of(labels), _measure(roles, scores, target)))
+            found.append((_place_of(labels), measure(roles.loss, scores, target)))
         return found
 
-    def _likely_among(self, known: _Evaluated, scores: torch.Tensor) -> _Likely | None:
+    def _likely_among(
+        self, known: _Evaluated, inputs: list[torch.Tensor], scores: torch.Tensor
+    ) -> tuple[_Place, Told] | None:
         """The only ones that go together with the scores, or one of several that are equal."""
         roles = self._roles
         found: list[tuple[_Place, float, torch.Tensor]] = []
@@ -542,9 +566,14 @@ class TensorLabels:
         if not found or roles is None:
             return None
         place, first, target = found[0]
-        measure = _measure(roles, scores, target)
-        line = _line_through(scores, target) if _are_numbers(roles) else None
-        return _Likely(place, measure < first, measure, line)
+        measured = measure(roles.loss, scores, target)
+        # What is to be made again is the input itself, of which others may be a noisy copy.
+        for each in inputs if are_numbers(roles.loss) else ():
+            own = self._target(each, scores) if each.numel() == scores.numel() else None
+            if own is not None and measure(roles.loss, scores, own) <= measured:
+                return None
+        line = line_through(roles.loss, scores, target)
+        return place, Told(measured < first, measured, line)
 
 
 def _is_at_hand(tensor: torch.Tensor) -> bool:
@@ -597,65 +626,6 @@ def _sums_of(labels: torch.Tensor) -> tuple[float, ...]:
     wide = labels.detach().reshape(-1).to(torch.float64)
     places = torch.arange(len(wide), dtype=torch.float64, device=wide.device)
     return tuple(torch.stack([wide.sum(), (wide * (places * 0.7310585).cos()).sum()]).tolist())
-
-
-def _measure(roles: _Roles, scores: torch.Tensor, target: torch.Tensor) -> float:
-    """Smaller, the better they go together: about what the loss is, of functions nobody hears."""
-    if _are_numbers(roles):
-        return float((scores - target).square().mean())
-    if roles.loss in OF_TWO:
-        if roles.loss == "binary_cross_entropy":
-            scores = scores.clamp(1e-6, 1 - 1e-6).logit()
-        return float(
-            (scores.clamp_min(0) - scores * target + scores.abs().neg().exp().log1p()).mean()
-        )
-    logs = scores.log_softmax(1) if roles.loss == "cross_entropy" else scores
-    if target.is_floating_point():
-        return float(-(target * logs).sum(1).mean())
-    is_class = (target >= 0) & (target < scores.shape[1])
-    told = logs.gather(1, torch.where(is_class, target, 0).unsqueeze(1)).squeeze(1)
-    return float(-(told * is_class).sum() / is_class.sum().clamp_min(1))
-
-
-def _are_numbers(roles: _Roles) -> bool:
-    return roles.loss not in OF_CLASSES and roles.loss not in OF_TWO
-
-
-class _Line(NamedTuple):
-    """Of labels by outputs: what is left of the labels' variance, and the best line's slope."""
-
-    error: float  # of the outputs as they are
-    of_line: float
-    slope: float
-
-    def is_of_unit(self, training: _Line | None) -> bool:
-        """Numbers are told, and no other line through the outputs would tell them much better.
-
-        Or nearly as well as those of the training are: a model that is not done is off by a slope.
-        """
-        if self.error >= _TOLD:
-            return False
-        if training is None:
-            return self.error <= _AS_LINE * self.of_line + _ROUNDING
-        best = max(self.of_line, training.error)
-        return self.error <= _AS_LINE * best + _ROUNDING and not self._is_off(training.slope)
-
-    def is_of_another_unit(self, training: _Line | None) -> bool:
-        """But for the slope that those of the training have as well."""
-        return self._is_off(1) and (training is None or self._is_off(training.slope))
-
-    def _is_off(self, slope: float) -> bool:
-        return self.of_line < _NEARLY_ALL and abs(self.slope - slope) > _OFF * abs(slope)
-
-
-def _line_through(scores: torch.Tensor, target: torch.Tensor) -> _Line:
-    p, t = (each.detach().reshape(-1).to(torch.float64) for each in (scores, target))
-    spread = max(float(t.var(correction=0)), 1e-300)
-    slope = float(((p - p.mean()) * (t - t.mean())).mean()) / max(
-        float(p.var(correction=0)), 1e-300
-    )
-    of_line = float((t - t.mean() - slope * (p - p.mean())).square().mean())
-    return _Line(float((p - t).square().mean()) / spread, of_line / spread, slope)
 
 
 def _roles_of(

@@ -19,7 +19,9 @@ struct RuleInfo {
     std::string name;      // named after the fault: "vanishing_gradient"
     std::string title;     // "Vanishing gradient"
     std::string summary;   // one sentence: what is wrong when it fires
-    std::string when;      // the exact condition, with the parameters by name
+    // The exact condition, with the parameters by name: in short, and what is more than a few lines in items,
+    // each a line of its own that begins with "- ".
+    std::string when;
     std::string why;       // why it matters to the training
     std::string fix;       // what a user changes, most likely remedy first
     std::string healthy;   // what looks alike and does not make it fire

@@ -31,6 +31,13 @@ std::string in_table(const model::ParameterValue& value) {
     return "`" + cell + "`";
 }
 
+// In Markdown a list begins after an empty line.
+std::string with_list(std::string text) {
+    const std::size_t first = text.find("\n- ");
+    if (first != std::string::npos) text.insert(first, "\n");
+    return text;
+}
+
 bool is_kin(const model::RuleInfo& ours, const std::string& original) {
     const std::vector<std::string> names = split_texts(ours.original);
     return std::find(names.begin(), names.end(), original) != names.end();
@@ -44,7 +51,7 @@ std::string rule_page_markdown(const RuleEntry& entry) {
     const std::vector<model::Requirement> needs = asked.is_ok() ? *asked : std::vector<model::Requirement>();
     std::string page = base::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
                                     model::to_string(info.severity), info.summary);
-    page += base::format("## When it fires\n\n{}\n\n", info.when);
+    page += base::format("## When it fires\n\n{}\n\n", with_list(info.when));
     page += base::format("## Why it matters\n\n{}\n\n", info.why);
     page += base::format("## What to change\n\n{}\n\n", info.fix);
     page += base::format("## What looks alike and is healthy\n\n{}\n\n", info.healthy);

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/rules/rule.h"
@@ -47,6 +50,25 @@ TEST(Registry, EveryRuleSaysWhatItIsAbout) {
         for (const model::ParameterInfo& parameter : info.parameters) {
             EXPECT_NE(info.when.find('`' + parameter.name + '`'), std::string::npos)
                 << info.name << " does not say what " << parameter.name << " does to its condition";
+        }
+    }
+}
+
+// What a condition says is read by people: in short, and then item by item.
+TEST(Registry, LongConditionsAreLists) {
+    const auto words = [](const std::string& line) {
+        std::istringstream in(line);
+        return std::distance(std::istream_iterator<std::string>(in), {});
+    };
+    for (const RuleEntry& entry : builtin_rules()) {
+        std::istringstream lines(entry.info->when);
+        std::string line;
+        std::getline(lines, line);
+        const bool has_items = line.size() < entry.info->when.size();
+        EXPECT_LE(words(line), has_items ? 45 : 90) << entry.info->name;
+        while (std::getline(lines, line)) {
+            EXPECT_TRUE(line.starts_with("- ")) << entry.info->name << ": " << line;
+            EXPECT_LE(words(line), 70) << entry.info->name << ": " << line;
         }
     }
 }

@@ -59,6 +59,22 @@ class RulesListVerb final : public Verb {
     options::CustomRuleOptions custom_;
 };
 
+// Lines that begin with "- " are items, and hang.
+std::string with_items(std::string_view text, std::size_t columns) {
+    constexpr std::string_view kItem = "- ";
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        const std::size_t indent = line.starts_with(kItem) ? kItem.size() : 0;
+        out += out.empty() ? "" : "\n";
+        out += line.substr(0, indent);
+        out += wrapped(line.substr(indent), columns - std::min(columns - 1, indent), indent);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
 class RulesExplainVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
@@ -100,7 +116,7 @@ class RulesExplainVerb final : public Verb {
         const auto prose = [&](std::string_view title, const std::string& body) {
             section(title, wrapped(body, columns, 0));
         };
-        prose("Fires when", info.when);
+        section("Fires when", with_items(info.when, columns));
         prose("Why it matters", info.why);
         prose("What to change", info.fix);
         prose("Healthy trainings that look alike", info.healthy);

@@ -20,16 +20,21 @@ const model::RuleInfo kConstantFeature = {
     .title = "Features that are constant",
     .summary = "Columns of the model's input hold one value in all rows: they tell nothing of a sample.",
     .when =
-        "In an input of floating point with two dimensions (rows and features), a feature has the same value "
-        "in every row of the looked-at training batches, at least `rows` rows in all; and it is a table "
-        "whose columns are filled: at least half of the others are never 0. Where that is so but for columns "
-        "that go from 0 to 1, such as those of one-hot codes, columns of zeros do not count, and two filled "
-        "ones, one for each four of those, are asked for. Where there are only such columns beside a filled "
-        "one, four columns with one value count, or two of other values than 0 and 1, where the squares of "
-        "two add up to 1: sines and cosines of an angle that is always the same, or categories that always "
-        "are. A note (info), as it may be meant; a warning once `sure` rows have the one value, in a table "
-        "of at most 40 features that is compared with targets by a loss function, of which at least three "
-        "vary and not more than 60 % are constant, unless that value is 1 in all of them.",
+        "A feature of an input table has the same value in every training row that was looked at.\n"
+        "- Constant feature (info): an input is of floating point with two dimensions (rows and features). "
+        "A feature has one value in every row of the training batches looked at, at least `rows` rows in "
+        "all. A note, as it may be meant.\n"
+        "- Filled table: at least half of the other columns are never 0.\n"
+        "- Filled but for flags: this holds only apart from columns that go from 0 to 1, such as those of "
+        "one-hot codes. Then columns of zeros do not count as constant, and there must be at least two "
+        "filled columns, and one for every four of the 0-to-1 columns.\n"
+        "- Only flags beside a filled column: constant columns count where the squares of two add up to 1. "
+        "There must be four such columns, or two with values other than 0 and 1: sines and cosines of an "
+        "angle that is always the same, or categories that always are.\n"
+        "- Warning: `sure` rows have the one value, the table has at most 40 features, and the training "
+        "compares its outputs with targets by a loss function. At least three features vary, and at most "
+        "60 % are constant.\n"
+        "- Still a note: the value is 1 in all of the constant features.",
     .why =
         "A column that was filled with a default, joined wrongly or cut off by a filter is missing without a "
         "word. Where it varies once the model is used, its weights are those that it was initialised with.",

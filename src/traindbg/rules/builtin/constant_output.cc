@@ -18,13 +18,19 @@ const model::RuleInfo kConstantOutput = {
     .title = "Output does not depend on the input",
     .summary = "The model answers the same to all samples of a batch, although their labels differ.",
     .when =
-        "What a loss function is given has one value per sample. softmax_single_unit (error): in three "
-        "captured steps all of them are exactly 1 (behind a log_softmax: 0), as a softmax over one unit "
-        "makes them, or cross_entropy is given one class only; or, at three steps in a row and as a warning, "
-        "a softmax in the model is taken over a dimension of size 1 while another one beside the batch is "
-        "larger, as of scores (batch, positions, 1), and they are no comparison of queries with keys. "
-        "constant_output (error): in each of the last `looks` captured steps all samples of the batch have "
-        "one value to the last few bits, and their labels differ.",
+        "The model's predictions, one value per sample, are the same for all samples of a batch, or a "
+        "softmax is taken over a single unit and is always 1.\n"
+        "- softmax_single_unit (error): in three captured steps, a loss function is given one value per "
+        "sample, and all of them are exactly 1, or 0 behind a log_softmax, as a softmax over one unit "
+        "makes them.\n"
+        "- softmax_single_unit (error): in three captured steps, cross_entropy is given one class only.\n"
+        "- softmax_single_unit (warning): at three steps in a row, a softmax in the model is taken over a "
+        "dimension of size 1 while another dimension beside the batch is larger, as with scores (batch, "
+        "positions, 1).\n"
+        "- Not judged: such a softmax where its scores compare queries with keys.\n"
+        "- constant_output (error): a loss function is given one value per sample. In each of the last "
+        "`looks` captured steps, all samples of the batch have one value, equal to the last few bits, and "
+        "their labels differ.",
     .why = "A constant has no gradient with respect to the input: nothing can be learned from here on.",
     .fix =
         "A single unit goes with sigmoid (binary_cross_entropy_with_logits without either), or is made two "

@@ -18,13 +18,22 @@ const model::RuleInfo kDeadRelu = {
     .title = "Dead ReLU",
     .summary = "Most units of a ReLU layer are zero for every sample and get no gradient any more.",
     .when =
-        "A unit (a channel of a convolution) is inactive in a batch if it is not positive once. Whole layer: "
-        "at least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
-        "warning if the training learns all the same (around the layer). Partly: at least `share` of the "
-        "units in each of the last `window` captured batches, after 100 steps: a warning where the training "
-        "does not learn, at two looks running, or where `nearly` of them died in training, most of which "
-        "were not inactive at the first step, else a note (info). Layers with fewer than 16 values per unit "
-        "in a batch are judged only as a whole.",
+        "Nearly all units of a ReLU layer are zero for every sample, or a large share of them stays so in "
+        "batch after batch.\n"
+        "- Inactive: a unit (in a convolution, a channel) is inactive in a batch if it is never positive "
+        "there.\n"
+        "- Whole layer (error): at least `whole` of the layer's units are inactive in three captured "
+        "batches in a row. It is only a warning if the training learns all the same, around the layer.\n"
+        "- Partly dead: after 100 steps, at least `share` of the layer's units are inactive in each of the "
+        "last `window` captured batches.\n"
+        "- Partly dead, nothing learned (warning): this shows at two looks in a row, and the training does "
+        "not learn.\n"
+        "- Partly dead, died in training (warning): the training learns, but at least `nearly` of the "
+        "units are inactive in each of these batches, and fewer than half were inactive at the first "
+        "step.\n"
+        "- Partly dead, note only (info): in all other cases.\n"
+        "- Not judged for parts: layers with fewer than 16 values per unit in a batch are judged only as a "
+        "whole.",
     .why =
         "A ReLU that is negative for all inputs has derivative 0: its weights never change again, and "
         "nothing behind a layer of such units sees the input.",

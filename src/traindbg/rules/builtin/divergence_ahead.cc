@@ -26,16 +26,24 @@ const model::RuleInfo kDivergenceAhead = {
     .summary =
         "Steps overshoot more and more while the loss is still below where it began: it is about to diverge.",
     .when =
-        "Of plain SGD (with momentum or without) and a loss that cannot fall below 0. A step down a gradient "
-        "of norm g at the learning rate lr would lower the loss by lr · g², were the loss as steep all the "
-        "way. Where that is `overshoot` times the loss itself or more (the median of four looks), and the "
-        "losses of the last 64 steps (20 at least) rise (Mann-Kendall z > 4); or where it is twice as much, "
-        "the gradients' norms of the last twelve looks rise (z > 3), and the losses do not fall (z > -1): it "
-        "fires, if the loss (median of five, and the last one) is not a fifth above its start, and either "
-        "still above half of it, or three times its lowest level (median of ten) and 2 % of the start. A "
-        "step that would lower the loss by 100 times `overshoot` of it is told at once, from such a loss, "
-        "also the first one. After 50 steps and five looks without a step that overshoots, with a loss that "
-        "did not stay above its start (median of five), the finding is taken back: a note (info) stays.",
+        "With plain SGD, steps overshoot so far that the loss is about to diverge: learning rate times "
+        "squared gradient norm comes up to the loss itself or more.\n"
+        "- Judged: plain SGD, with or without momentum, and a loss that cannot fall below 0.\n"
+        "- Overshoot: a step down a gradient of norm g at the learning rate lr would lower the loss by lr "
+        "· g², were the loss as steep all the way. This is compared with the loss itself (the median of "
+        "four looks).\n"
+        "- Losses rise (warning): the step would lower the loss by `overshoot` times the loss or more, and "
+        "the losses of the last 64 steps (20 at least) rise (Mann-Kendall z > 4).\n"
+        "- Gradients grow (warning): the step would lower the loss by twice `overshoot` times the loss or "
+        "more, the gradient norms of the last twelve looks rise (z > 3), and the losses do not fall (z > "
+        "-1).\n"
+        "- Also needed for both: the loss is not a fifth above its start (the last one now, the median of "
+        "five at no time so far). It is still above half of its start, or above three times its lowest "
+        "level (median of ten) and 2 % of the start.\n"
+        "- At once (warning): one step, also the first one, would lower the loss by 100 times `overshoot` "
+        "of it or more. The loss is again not a fifth above its start, and above 2 % of it.\n"
+        "- Taken back: after 50 steps and five looks without a step that overshoots, with a loss that did "
+        "not stay above its start (median of five). A note (info) stays.",
     .why =
         "A loss of curvature c diverges along it where lr · c is above 2 (2 · (1 + momentum)), and lr · g² / "
         "(2 · loss) is the least that lr · c can be: each step multiplies what the one before overshot by. "

@@ -28,15 +28,22 @@ const model::RuleInfo kEvaluationAtChance = {
     .title = "Evaluation no better than guessing",
     .summary = "What the training learned in its first passes over its rows does not show in any evaluation.",
     .when =
-        "Of a classification by cross-entropy whose labels are as mixed in training and evaluation (their "
-        "entropies within 20 %): at an evaluation after 20 steps or more and within the training's first "
-        "`passes` over its rows, the mean of the last ten training losses is below `learned` of the loss of "
-        "guessing, and the last batches are told right far more often than by guessing; and of `evaluations` "
-        "results from then on, 60 steps or more into the training (two at its end), all are above `chance` "
-        "of the loss of guessing, the last two were not each better than the one before, and classes are "
-        "told right no more often than by guessing (up to `told` of what can be gained). Guessing is told by "
-        "the labels of the evaluation; how often classes are told right is the mean over the classes. It is "
-        "over when an evaluation is better.",
+        "In its first passes over the data a classification's training loss falls far below that of "
+        "guessing, but no evaluation is better than guessing.\n"
+        "- Judged: classifications by cross-entropy whose labels are equally mixed in training and "
+        "evaluation (their entropies within 20 %).\n"
+        "- The training has learned: at an evaluation, after 20 steps or more and within the training's "
+        "first `passes` over its rows, the mean of the last ten training losses is below `learned` of the "
+        "loss of guessing. The last batches are predicted far better than by guessing.\n"
+        "- The evaluations have not (warning): of `evaluations` results from then on (two are enough at "
+        "the end of the training), and 60 or more steps into the training, all are above `chance` of the "
+        "loss of guessing.\n"
+        "- No progress: the last two results were not each better than the one before.\n"
+        "- Predictions of evaluations: classes are predicted right no more often than by guessing, up to "
+        "`told` of what can be gained.\n"
+        "- How it is measured: the loss of guessing comes from the labels of the evaluation. How often "
+        "classes are predicted right is the mean over the classes.\n"
+        "- It ends when an evaluation is better.",
     .why =
         "In its first pass a training is told the loss of rows that are new to it, as an evaluation is, and "
         "in a few passes little is learned by heart. Where the first is good and the second is not, the two "

@@ -12,14 +12,20 @@ const model::RuleInfo kFutureLeak = {
     .title = "The model sees what it is to predict",
     .summary = "Each target is the input's next value, and a layer shows positions what comes later.",
     .when =
-        "In `looks` steps in a row the targets of the loss are an input of the model one position on (99 % "
-        "of them, bit for bit), and a layer over a sequence of that length lets positions see later ones: an "
-        "attention whose mask shows the next position, or half of all later ones; a bidirectional recurrent "
-        "layer; a convolution, a mean or a maximum over one dimension that is padded on both sides; a matrix "
-        "that mixes positions (a spatial gate, a mixer) with anything above its diagonal. Where another "
-        "input is as long, as in a model that translates, all such layers must. Or, with --probe, in `looks` "
-        "probes in a row: a copy of the model in evaluation mode, given this input with other values from "
-        "the middle on, returned something else for positions before it.",
+        "The targets are the model's input one position on, and a layer, or a probe of the model, shows "
+        "that positions see later ones.\n"
+        "- By layers (error): in `looks` steps in a row, the targets of the loss are an input of the model "
+        "one position on (99 % of them, bit for bit), and a layer over a sequence of that length lets "
+        "positions see later ones.\n"
+        "- Layers with attention: the mask shows the next position, or half of all later ones.\n"
+        "- Other layers: a bidirectional recurrent layer. A convolution, a mean or a maximum over one "
+        "dimension that is padded on both sides. A matrix that mixes positions (a spatial gate, a mixer) "
+        "with anything above its diagonal.\n"
+        "- Several inputs: where another input is as long, as in a translation model, all such layers must "
+        "let positions see later ones.\n"
+        "- By a probe (error): with --probe, in `looks` probes in a row, a copy of the model in evaluation "
+        "mode got this input with other values from the middle on. It returned something else for "
+        "positions before the middle.",
     .why =
         "The model copies the answer. The loss falls far below what the data allows, in validation, too, and "
         "what it has learned is worth nothing where the next value is not known yet.",

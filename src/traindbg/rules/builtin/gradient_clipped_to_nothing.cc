@@ -23,16 +23,22 @@ const model::RuleInfo kGradientClippedToNothing = {
     .summary =
         "Clipping leaves less than a hundredth of the gradient at every step, and the weights stand still.",
     .when =
-        "At all steps that were looked at (three or more) the norm of all gradients as the optimizer uses "
-        "them is less than `share` of what backward left, unscaled; no update of a weight matrix (‖Δw‖ / "
-        "‖w‖) was ever above `update` (with momentum ten times that, in a training that has not learned); "
-        "and after `patience` steps, or when the run is over, the training has not learned. Or, where "
-        "clipping itself is not seen (a hook of a parameter): in all matrices the smallest and the largest "
-        "value of the gradient are minus and plus one number, the same at all looks, and most values are "
-        "that far from 0. A note (info) if it has learned. Or the limit shrinks: at two looks or more, over "
-        "the second half of the training and more, the norm is less than `share` of what backward left and "
-        "of what clipping left before, and no update of a matrix is above `stopped` times the largest of "
-        "this training, at a learning rate of a tenth of its peak or more.",
+        "Clipping leaves less than `share` of the gradient at every step, so that the weights hardly move. "
+        "Or its limit shrinks until they stop.\n"
+        "- Clipped by norm (warning): at all steps looked at, three or more, the norm of all gradients as "
+        "the optimizer uses them is less than `share` of what backward left, unscaled.\n"
+        "- Small updates: no update of a weight matrix (‖Δw‖ / ‖w‖) was ever above `update`. With "
+        "momentum, in a training that has not learned, the limit is ten times `update`.\n"
+        "- Judged after `patience` steps or at the end of the run. A note (info) if the training has "
+        "learned.\n"
+        "- Clipped by value, where the clipping itself is not seen (a hook of a parameter): in all "
+        "matrices, the smallest and largest value of the gradient are minus and plus one number.\n"
+        "- That number must be the same at all looks, and most values must be that far from 0. No update "
+        "may ever have been above `update`. Warning, or a note (info) if the training has learned.\n"
+        "- Shrinking limit (warning): at two looks or more, over the second half of the training and more, "
+        "the norm is less than `share` of what backward left and of what clipping left before.\n"
+        "- The shrinking limit also needs that no update of a matrix is above `stopped` times the largest "
+        "of this training, at a learning rate of a tenth of its peak or more.",
     .why =
         "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
         "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",

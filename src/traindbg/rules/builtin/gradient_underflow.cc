@@ -27,14 +27,21 @@ const model::RuleInfo kGradientUnderflow = {
     .title = "Gradients underflow in float16",
     .summary = "Gradients are so small that float16 makes zeros of them, and no GradScaler scales the loss.",
     .when =
-        "The weights are float16, or modules return float16 (autocast); no GradScaler multiplied the loss, "
-        "or by 1, and what backward() is called on is no multiple of the loss function's value. Of the "
-        "weight matrices' gradients (no embeddings) at least `layers` have more than `zeros` of their "
-        "entries at exactly 0, and the others are on average less than 16 times 2^-24, the least that "
-        "float16 has; or one has so more than half of them, and the others less than four times that; or all "
-        "matrices have some zeros, and else gradients below 64 times that; or all of them are 0 where those "
-        "of other layers are in float16's subnormal range. So at `patience` captured steps in a row, while "
-        "the loss is above a tenth of its start.",
+        "Gradients are computed in float16 without loss scaling, and many of their entries are exactly 0 "
+        "while the rest are near the smallest number of float16.\n"
+        "- Looked at: gradients of weight matrices (no embeddings), where the weights are float16 or "
+        "modules return float16 (autocast).\n"
+        "- Not judged: a GradScaler multiplied the loss by something other than 1, or `backward()` is "
+        "called on a multiple of the loss function's value.\n"
+        "- Many matrices: at least `layers` of them have more than `zeros` of their entries at exactly 0, "
+        "and the other entries are on average less than 16 times 2^-24, the smallest float16.\n"
+        "- A matrix whose entries are all 0 counts among these where gradients of other layers are in "
+        "float16's subnormal range.\n"
+        "- One matrix: more than half of its entries are exactly 0, and the others are on average less "
+        "than 4 times 2^-24.\n"
+        "- All matrices: each has some zeros, and its other entries are on average below 64 times 2^-24.\n"
+        "- One of these must show at `patience` captured steps in a row, while the loss is above a tenth "
+        "of its start. Severity: warning.",
     .why =
         "float16 ends at 6e-8. A gradient below that is 0: the weight does not move, however often it is "
         "asked to. The early layers lose theirs first.",

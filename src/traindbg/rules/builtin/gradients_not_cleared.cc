@@ -21,13 +21,18 @@ const model::RuleInfo kGradientsNotCleared = {
     .summary =
         "Every step adds its gradients to those of all steps before, because nothing sets them to zero.",
     .when =
-        "At the first `backward()` of each of `steps` training steps in a row, from the second step of the "
-        "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
-        "threshold: a training that clears its gradients has none there. Of several optimizers each is "
-        "followed from one of its steps to the next: at no backward pass between them was the gradient gone "
-        "or zero. Or, of two optimizers, a loss of one goes through parameters of the other on its way, "
-        "leaves gradients there, and the other steps by these and those of a pass of its own, while the two "
-        "pull different ways (at four looks in five): the critic by what the actor's loss left, say.",
+        "Gradients of earlier steps are still there when `backward()` is called, so each step adds to "
+        "them. No threshold: a training that clears its gradients has none there.\n"
+        "- One optimizer (error): at the first `backward()` of each of `steps` training steps in a row, "
+        "from the second step of the training on, the smallest trainable parameter already has a gradient "
+        "that is not zero.\n"
+        "- Several optimizers (error): each is followed from one of its steps to the next. At no backward "
+        "pass in between was its gradient gone or zero, `steps` times in a row.\n"
+        "- Gradients of another loss (warning): one optimizer's loss goes through the other optimizer's "
+        "parameters and leaves gradients there. The other optimizer steps with these and those of a pass "
+        "of its own, `steps` times in a row.\n"
+        "- The warning needs gradients that pull different ways, at four looks in five. Example: the "
+        "critic steps with what the actor's loss left.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
         "effective learning rate grows with every step, old gradients pull in directions that are long "

@@ -29,14 +29,20 @@ const model::RuleInfo kIndistinguishableClasses = {
         "Two classes are told from all others, and from each other no better than by tossing a coin, on the "
         "data that the model is trained on.",
     .when =
-        "A classification of three classes or more, when it is over. In the later half of the training's "
-        "counted batches (`looks` at least, `labels` labels of the pair) what the model says of two classes "
-        "explains itself: batch by batch, labels of one that were missed were given the other, up to `open` "
-        "of the errors, and with any other class at least 0.2 more are left. Of what guessing between the "
-        "two gets wrong no more than `gain` is told right, in either half of these batches no more than 0.05 "
-        "more, and no more than twice that in the evaluations of the same time; 0.1 more of the training's "
-        "where these evaluations, of 200 labels and more, tell no more than 0.05 right, because that is "
-        "known by heart.",
+        "At the end of a classification of three or more classes, the model confuses two of them with each "
+        "other and tells them apart hardly better than by guessing.\n"
+        "- Looked at: the later half of the training's batches whose classes were counted. There must be "
+        "at least `looks` such batches, with at least `labels` labels of the pair.\n"
+        "- Confused pair (warning): batch by batch, the missed labels of one class were given to the "
+        "other. At most `open` of the pair's errors remain unexplained by this.\n"
+        "- No other partner: if any other class takes the place of one of the two, the unexplained share "
+        "is at least 0.2 higher.\n"
+        "- Near guessing, in training: of what guessing between the two gets wrong, the model gets at most "
+        "`gain` right. In either half of these batches it may be up to 0.05 more.\n"
+        "- Near guessing, in evaluations: in those of the same time the model gets at most twice `gain` "
+        "right.\n"
+        "- Learned by heart: where these evaluations hold at least 200 labels and get at most 0.05 right, "
+        "0.1 more is allowed in training.",
     .why =
         "What tells the two is not in the inputs as the model is given them. An augmentation that turns one "
         "class into the other does that: arrows, letters and organs that are mirrored, a 6 that is turned by "

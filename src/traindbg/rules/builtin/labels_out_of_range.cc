@@ -19,13 +19,20 @@ const model::RuleInfo kLabelsOutOfRange = {
     .title = "Labels out of the loss function's range",
     .summary = "The labels are not of the kind that the loss function is made for.",
     .when =
-        "At `looks` captured steps. binary_cross_entropy and its form with logits: a label below 0 or above "
-        "1 (error; between -0.3 and 1.3, as some GANs have them, a note, and so where reduction is \"none\" "
-        "and the loss is neither the mean nor the sum of what there is, as with weights of 0 for what is "
-        "missing). soft_margin_loss, hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss: "
-        "labels of 0 and 1 instead of -1 and 1. poisson_nll_loss: negative counts (error). cross_entropy "
-        "with targets of floating point: negative ones, or rows that sum to more than 1.05 on average, as "
-        "those of several labels per sample do (wrong_loss).",
+        "The labels given to a loss function, looked at over `looks` captured steps, lie outside the range "
+        "that the function is made for.\n"
+        "- Binary cross-entropy (error): binary_cross_entropy or its form with logits gets a label below 0 "
+        "or above 1.\n"
+        "- Binary cross-entropy, note only (info): such labels all lie between -0.3 and 1.3, as some GANs "
+        "have them.\n"
+        "- Binary cross-entropy, note only (info): reduction is \"none\", and the loss is neither the mean "
+        "nor the sum of its values, as with weights of 0 for missing labels.\n"
+        "- Margin losses (warning): soft_margin_loss, hinge_embedding_loss, cosine_embedding_loss or "
+        "margin_ranking_loss gets labels of 0 and 1 instead of -1 and 1.\n"
+        "- Counts (error): poisson_nll_loss gets negative counts.\n"
+        "- Soft targets (warning, reported as wrong_loss): cross_entropy gets floating-point targets that "
+        "are negative, or rows that sum to more than 1.05 on average, as rows with several labels per "
+        "sample do.",
     .why =
         "The loss is computed all the same. With labels beyond 1 a cross-entropy has no lower bound; with 0 "
         "for -1 a margin loss ignores these samples; with rows that sum to more than one a softmax is asked "

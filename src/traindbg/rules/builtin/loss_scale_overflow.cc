@@ -23,13 +23,18 @@ const model::RuleInfo kLossScaleOverflow = {
         "Step after step is left out or spoilt, because scaled gradients are infinite or NaN; or the scale "
         "falls to nothing that way.",
     .when =
-        "A GradScaler left out `skips` steps of the optimizer running; or, from 50 attempts on, more than "
-        "`share` of the last 50 or more. A loop without one left out as many: gradients that were not finite "
-        "were thrown away without a step, and something is computed in float16, or backward() was called on "
-        "more than 8 times the loss function's value. Or a step was made with such a loss, finite, and "
-        "gradients of float16 that are not. Or (a warning) the scale is at its lowest, less than 1/`fall` of "
-        "its highest, steps were left out at four moments or more of which the last is in the last third of "
-        "the steps, and the scale is below 1, or the run is over.",
+        "Step after step is left out or spoilt because scaled gradients are not finite, or the scale of a "
+        "GradScaler falls to almost nothing that way.\n"
+        "- With a GradScaler (error): it left out `skips` optimizer steps in a row. Or, from 50 attempts "
+        "on, it left out more than `share` of the last 50 or more.\n"
+        "- Without a GradScaler (error): the loop left out as many, because gradients were not finite and "
+        "were thrown away without a step. This counts where something is computed in float16, or where "
+        "backward() was called on more than 8 times the loss function's value.\n"
+        "- Step made all the same (error): backward() was called on more than 8 times the loss function's "
+        "value, the loss was finite, and the float16 gradients were not.\n"
+        "- Scale collapsed (warning): the scale is at its lowest, and at most 1/`fall` of its highest. "
+        "Steps were left out at four or more moments, the last of them in the last third of the steps. "
+        "Reported once the scale is below 1, or at the end of the run.",
     .why =
         "A step that is left out changes no weight. The training runs, and nothing is learned. A scale that "
         "falls and falls ends where it does harm: gradients of float16 below 6e-8 are 0 again, which it is "

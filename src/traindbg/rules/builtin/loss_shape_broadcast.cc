@@ -17,12 +17,15 @@ const model::RuleInfo kLossShapeBroadcast = {
     .summary =
         "The shapes of prediction and target differ, and the loss compares every sample with every other.",
     .when =
-        "A loss that compares element by element is given a prediction and a target of shapes with different "
-        "numbers of dimensions, whose common shape after broadcasting has more elements than either: (32, 1) "
-        "and (32,) become (32, 32). Of a loss that is written out, its graph is looked at: n predictions go "
-        "with data that have no gradient, n * n values come of it, and all of them go into the loss one by "
-        "one; so do rows of predictions, (n, k) with (n, 1, 1), and images (n, 1, h, w) with (n, h, w). "
-        "Fires at the first step at which both are captured; exact.",
+        "Prediction and target differ in their number of dimensions, and broadcasting makes the loss "
+        "compare each with many others: (32, 1) and (32,) become (32, 32). The check is exact.\n"
+        "- Loss function (error): an element-wise loss is given a prediction and a target with different "
+        "numbers of dimensions, and their common shape after broadcasting has more elements than either.\n"
+        "- Loss written out by hand (error): its graph shows n predictions combined with data that have no "
+        "gradient, n * n values come of it, and all of them go into the loss one by one.\n"
+        "- Rows and images (error): the same for a loss written out by hand with rows of predictions, (n, "
+        "k) with (n, 1, 1), and with images, (n, 1, h, w) with (n, h, w).\n"
+        "- Reported at the first step at which both are captured.",
     .why =
         "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
         "else. The loss falls to the variance of the targets and looks like a model that is too small.",

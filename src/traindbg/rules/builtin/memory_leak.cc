@@ -14,11 +14,15 @@ const model::RuleInfo kMemoryLeak = {
     .title = "Memory leak",
     .summary = "Losses are kept with the graphs that they were computed by, which are never freed.",
     .when =
-        "Of the losses' graphs that were marked (at the first ten steps, then at every 25th, and in "
-        "evaluations) nine in ten and more are still there, or a part of them: at least `graphs` two steps "
-        "and more after a backward pass went through them, looked at after two epochs (`steps` steps where "
-        "their length is not known), or at the end of a run of 50 steps and more; or at least three, 20 "
-        "steps and more after they were computed, through which none went. No threshold on memory.",
+        "The graphs of losses, or parts of them, are still in memory long after they should have been "
+        "freed: nine in ten or more of those that were marked.\n"
+        "- Marked: the graphs of losses at the first ten steps, then at every 25th, and in evaluations.\n"
+        "- After a backward pass (warning): of the marked graphs at least `graphs` are still there two or "
+        "more steps after a backward pass went through them. This is judged after two epochs (after "
+        "`steps` steps where their length is not known), or at the end of a run of 50 or more steps.\n"
+        "- Without a backward pass (warning): at least three marked graphs that no backward pass went "
+        "through are still there 20 or more steps after they were computed.\n"
+        "- Memory: there is no threshold on how much of it is used.",
     .why =
         "A loss's graph holds the activations that its backward pass needs, and after that pass its nodes. A "
         "list or a sum of losses keeps all of them: memory grows until the process is killed, hours into a "

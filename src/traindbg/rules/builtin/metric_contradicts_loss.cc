@@ -25,14 +25,21 @@ const model::RuleInfo kMetricContradictsLoss = {
     .title = "Metric and loss contradict each other",
     .summary = "Over the evaluations the loss gets better, and a metric of the same evaluations gets worse.",
     .when =
-        "Evaluation steps between two training steps are one evaluation; its results are the mean of its "
-        "loss and of each metric that is logged with it (traindbg.log), or at the next training step under a "
-        "name with val, valid, validation, eval, test or dev. Over all evaluations, or over the second half "
-        "of them, `evaluations` or more: the loss falls and the metric gets worse, both almost surely "
-        "(Mann-Kendall, 3 standard deviations), and between the first third and the last each changes by "
-        "more than `change` of what it was and by five times its noise. Which way a metric is better its "
-        "name tells: acc, accuracy, f1, auc, auroc, r2, precision, recall, iou, miou, dice, bleu, mcc: "
-        "higher; err, error, rmse, mae, mse, perplexity, ppl, wer, cer: lower. Other names are not judged.",
+        "A note (info): over the evaluations the loss clearly falls, and a metric of the same evaluations "
+        "clearly gets worse.\n"
+        "- An evaluation: the evaluation steps between two training steps. Its results are the mean of its "
+        "loss and of each metric that is logged with it (traindbg.log), or at the next training step under "
+        "a name with val, valid, validation, eval, test or dev.\n"
+        "- Looked at: all evaluations, or the second half of them, if these are `evaluations` or more.\n"
+        "- Trend: the loss falls and the metric gets worse, both almost surely (Mann-Kendall, 3 standard "
+        "deviations).\n"
+        "- Size: between the first third and the last, each changes by more than `change` of what it was, "
+        "and by more than five times the standard error that its noise gives.\n"
+        "- Higher is better, by the metric's name: acc, accuracy, f1, auc, auroc, r2, precision, recall, "
+        "iou, miou, dice, bleu, rouge, mcc, top1, top5, acc1, acc5.\n"
+        "- Lower is better, by the metric's name: err, error, errors, rmse, nrmse, mae, mse, perplexity, "
+        "ppl, wer, cer.\n"
+        "- Not judged: metrics of other names.",
     .why =
         "Both look at the same answers of the same model. Where they part, one of them is computed from "
         "something else than what it should be, or the loss rewards what nobody wants.",

@@ -14,13 +14,19 @@ const model::RuleInfo kNoNonlinearity = {
         "Layers that multiply by weights follow each other with nothing nonlinear between: together they can "
         "do no more than one.",
     .when =
-        "In the graph of the loss, at `steps` looks in a row, the output of a linear or convolutional layer "
-        "goes only into the next one: through views, dropout, a bias that is added, or a leaky ReLU of slope "
-        "1, which is what LeakyReLU(True) makes. Warning where that holds between half of them or more, and "
-        "more than one pair. Warning also where all such layers, from the data (with rows of embeddings "
-        "beside them, or without) to the loss, are one chain with nothing but that, batch norm and average "
-        "pooling between. Else info. Pairs whose inner width is below what goes in and below what comes out "
-        "are not counted.",
+        "At `steps` looks in a row, the graph of the loss shows linear or convolutional layers that feed "
+        "straight into the next one, without a nonlinearity between them.\n"
+        "- A pair: the output of a linear or convolutional layer goes only into the next one. Between them "
+        "there are only views, dropout, a bias that is added, or a leaky ReLU of slope 1, which is what "
+        "LeakyReLU(True) makes.\n"
+        "- Many pairs (warning): this holds for half or more of the places between such layers, and for "
+        "more than one pair.\n"
+        "- A linear model (warning): all such layers, from the data to the loss, are one chain. Between "
+        "them there is only what a pair may have, batch norm and average pooling. Rows of embeddings may "
+        "come in beside the data.\n"
+        "- Other pairs, note only (info): all other cases, such as a single pair.\n"
+        "- Not counted: pairs whose inner width is smaller than what goes in and smaller than what comes "
+        "out.",
     .why =
         "A product of matrices is a matrix: the layers cost time and memory, and the model can only draw "
         "straight lines.",

@@ -25,17 +25,24 @@ const model::RuleInfo kNonFinite = {
     .title = "NaN or infinity",
     .summary = "A loss, a gradient or a weight is NaN or infinite.",
     .when =
-        "A loss, a gradient or a weight holds a NaN or an infinity at a training step (error), or a loss "
-        "does in an evaluation (warning). A loss function's value that is not finite, of a batch that the "
-        "loop leaves out while what backward() is called on is finite, is an error from the third such step "
-        "on, if they are 5 % of all, else a note. It fires at the first such step and names where the step's "
-        "data flow first shows it: the weights that the step began with, the input, the modules in forward "
-        "order, the loss, the gradients from the last layer back. It is over after `patience` finite steps. "
-        "A NaN in an input or in a module's output while loss and gradients stay finite is a note (info); an "
-        "infinity there is nothing, masks are made of it. Where values had not grown before, and the model "
-        "or its loss divides by a norm, a deviation or a sum to which nothing is added, takes the root of "
-        "such a one or of what is cut off at 0, or takes the logarithm of a softmax or sigmoid, that is "
-        "named (`division_by_zero_norm`, `unstable_log_softmax`).",
+        "A loss, a gradient or a weight holds a NaN or an infinity at a training step, or a loss does in "
+        "an evaluation.\n"
+        "- Training (error): reported at the first step at which a loss, a gradient or a weight is not "
+        "finite.\n"
+        "- Evaluation (warning): a loss is not finite in an evaluation.\n"
+        "- Batch left out: a loss function's value is not finite while what `backward()` is called on is "
+        "finite, so the loop leaves that batch out. An error from the third such step on if they are 5 % "
+        "of all, else a note (info).\n"
+        "- Origin: it names where the step's data flow first shows it. The order is the weights that the "
+        "step began with, the input, the modules in forward order, the loss, and the gradients from the "
+        "last layer back.\n"
+        "- Over: after `patience` finite steps.\n"
+        "- Note only (info): a NaN in an input or in a module's output while loss and gradients stay "
+        "finite. An infinity there is not reported, because masks are made of it.\n"
+        "- Causes are named only where values had not grown before.\n"
+        "- `division_by_zero_norm`: the model or its loss divides by a norm, a deviation or a sum to which "
+        "nothing is added, or takes the root of one of these or of what is cut off at 0.\n"
+        "- `unstable_log_softmax`: the model or its loss takes the logarithm of a softmax or sigmoid.",
     .why =
         "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
         "can be used. Checkpoints written after that step are lost, too.",

@@ -19,14 +19,22 @@ const model::RuleInfo kOutputActivationRange = {
     .title = "Targets out of the output's reach",
     .summary = "The model ends in an activation function whose values cannot be what the loss asks for.",
     .when =
-        "Judged when three captured steps agree that what a loss is given is what a sigmoid, tanh or ReLU "
-        "returned, told by equal extremes and means. A loss of mse, l1, smooth_l1 or huber: at least `share` "
-        "of the targets lie outside of that function's range. Where no such function can be seen: "
-        "predictions that in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], and are not "
-        "what a layer returned that has no function, or hold exact zeros and nothing below, while a fifth of "
-        "the targets lies beyond. binary_cross_entropy_with_logits behind a ReLU: no probability below one "
-        "half. cross_entropy behind a tanh: no logit beyond 1; behind a ReLU: a warning if after 100 steps "
-        "the loss is not clearly below that of guessing, else a note (info).",
+        "The model's output went through a sigmoid, tanh or ReLU, so that it cannot reach the targets or "
+        "logits that the loss asks for.\n"
+        "- Judged where three captured steps agree that what the loss is given was returned by a sigmoid, "
+        "tanh or ReLU. Equal extremes and means tell that.\n"
+        "- Targets out of range: with mse, l1, smooth_l1 or huber, at least `share` of the targets lie "
+        "outside of that function's range. An error from a fifth of the targets on, below that a warning.\n"
+        "- No such function is seen (warning): over 12 looks and 50 steps, predictions press against an "
+        "end of [0, 1] or [-1, 1], or hold exact zeros and nothing below, and a fifth of the targets lies "
+        "beyond.\n"
+        "- Predictions that press against an end of [0, 1] or [-1, 1] do not count where they are what a "
+        "layer without an activation function returned.\n"
+        "- binary_cross_entropy_with_logits behind a ReLU (warning): no probability can be below one "
+        "half.\n"
+        "- cross_entropy behind a tanh (warning): no logit can be beyond 1.\n"
+        "- cross_entropy behind a ReLU, judged after 100 steps: a warning if the loss is not clearly below "
+        "that of guessing, else a note (info).",
     .why =
         "What cannot be reached is never learned: the output sits at the end of its range, where sigmoid, "
         "tanh and ReLU pass no gradient.",

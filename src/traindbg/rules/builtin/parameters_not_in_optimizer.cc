@@ -14,17 +14,23 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "Parameters of the model require gradients and get them, but no optimizer was given them: they never "
         "change.",
     .when =
-        "At every look over `steps` steps in a row, from the second step on, a parameter of a watched model "
-        "requires gradients and has one, no optimizer of the process holds it (also none that has not "
-        "stepped yet), and its values do not change otherwise. Error where such weights still have the "
-        "distribution that an initialiser gives; warning where they did not require gradients before; info "
-        "where they do not, because then they were trained or loaded before; warning where that cannot be "
-        "told. The same of parameters of no watched model that the graph of the loss ends in, as those of a "
-        "criterion are: warning where they are as they were drawn, else info. Or the model for which the "
-        "optimizer was made is gone, and at ten steps in a row a backward pass gave no gradient to what the "
-        "optimizer has, but did to parameters that no optimizer has and that stay as they are (error). Or "
-        "the graphs of two losses that are looked at end in copies of the optimizer's parameters, which no "
-        "optimizer has, and in none of these (error).",
+        "Parameters get gradients but no optimizer holds them, and their values never change.\n"
+        "- Parameters of a watched model: at every look over `steps` steps in a row, from the second step "
+        "on, a parameter requires gradients and has one. No optimizer of the process holds it, and nothing "
+        "else changes its values.\n"
+        "- Optimizers that have not stepped yet count, too.\n"
+        "- Error: such weights still have the distribution that an initialiser gives.\n"
+        "- Warning: they do not have it and did not require gradients before, or nothing tells where the "
+        "weights come from.\n"
+        "- Note only (info): otherwise, where they do not have it because they were trained or loaded "
+        "before.\n"
+        "- Outside of watched models: the same of parameters that the graph of the loss ends in, such as "
+        "those of a criterion. Warning where they are as they were drawn, else info.\n"
+        "- Model replaced (error): the model for which the optimizer was made is gone. At ten steps in a "
+        "row, a backward pass gave no gradient to what the optimizer has, but did to parameters that no "
+        "optimizer has and that do not change.\n"
+        "- Copy trained (error): the graphs of two losses that are looked at end in copies of the "
+        "optimizer's parameters, which no optimizer has, and in none of the optimizer's own.",
     .why =
         "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
         "around it, so that the loss falls, only less far.",

@@ -28,15 +28,21 @@ const model::RuleInfo kPlateau = {
     .title = "Nothing gained for most of the training",
     .summary = "The training learned, and then its loss stood still for most of its steps.",
     .when =
-        "When the run is over, after `min_steps` steps and more with the loss of a known function: the "
-        "training has learned, by more than twice the noise of its losses, and over at least the last "
-        "`share` of its steps the loss has no trend (Mann-Kendall z between -2 and 2.5, and of their first "
-        "half above -2), and its last third is below its first by no more than `gain` of all that the loss "
-        "fell before and a twentieth of what is left, or no more than noise explains (z > -1). Not where an "
-        "evaluation was better in the later half of that time than all before it, nor where the learning "
-        "rate was almost nothing (schedule_collapsed), nor far from fitting the training data (underfit). "
-        "Losses of a game, as in a GAN, are not judged. A note (info), as a training that has come to the "
-        "noise of its data looks the same.",
+        "At the end of a run that has learned something, the loss has stood still for at least the last "
+        "`share` of the steps.\n"
+        "- Judged: at the end of the run, after at least `min_steps` steps, for a loss of a known "
+        "function. The training must have learned, by more than twice the noise of its losses.\n"
+        "- No trend (info): over at least the last `share` of the steps the Mann-Kendall z of the loss is "
+        "between -2 and 2.5, and that of the first half of these steps is above -2.\n"
+        "- Nothing gained (also needed): the last third of these steps is below the first third by no more "
+        "than `gain` of all that the loss fell before, and by no more than a twentieth of what is left. Or "
+        "it is below by no more than noise explains (z > -1).\n"
+        "- Not reported: an evaluation in the later half of that time was better than all before it.\n"
+        "- Not reported: the learning rate was almost nothing (schedule_collapsed), or the training is far "
+        "from fitting its training data (underfit).\n"
+        "- Not judged: losses of a game, as in a GAN.\n"
+        "- Severity: always a note (info), as a training that has come to the noise of its data looks the "
+        "same.",
     .why =
         "These steps cost as much as the others. The loss is at the floor of the data or of the model, or "
         "the learning rate is too large to come any lower.",

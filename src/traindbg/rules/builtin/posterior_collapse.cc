@@ -18,12 +18,17 @@ const model::RuleInfo kPosteriorCollapse = {
     .title = "Posterior collapse",
     .summary = "The latent variables of a variational model are noise: they tell nothing of the sample.",
     .when =
-        "Latent variables are found in the graph of the loss: mean + noise · deviation, where the deviation "
-        "comes out of exp() or softplus() and the mean is squared elsewhere, as the KL term does. What they "
-        "can tell of a sample is at most the sum of log(1 + V/S)/2 over them, V the variance of the mean "
-        "from sample to sample and S that of the noise. It is below `nats` at `looks` looks in a row, from "
-        "step `patience` on, and has not doubled in them; or below ten times `nats` at one look more, from "
-        "six times `patience` on, and has grown by no more than a tenth.",
+        "The latent variables of a variational model tell almost nothing of the sample: their means hardly "
+        "differ from sample to sample beside the noise that is added.\n"
+        "- Latent variables: they are found in the graph of the loss as mean + noise · deviation. The "
+        "deviation comes out of exp() or softplus(), and the mean is squared elsewhere, as the KL term "
+        "does.\n"
+        "- Information: what they can tell of a sample is at most the sum of log(1 + V/S)/2 over all of "
+        "them. V is the variance of the mean from sample to sample, S that of the noise.\n"
+        "- Almost none (warning): the information is below `nats` at `looks` looks in a row, from step "
+        "`patience` on, and has not doubled over these looks.\n"
+        "- Little (warning): the information is below ten times `nats` at one more look in a row than "
+        "that, from six times `patience` on, and has grown by no more than a tenth over these looks.",
     .why =
         "The KL term has won against the reconstruction: the encoder gives the same answer for every sample, "
         "and the decoder has learned to do without. What it draws does not depend on what it was given.",

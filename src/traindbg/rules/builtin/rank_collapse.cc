@@ -26,14 +26,17 @@ const model::RuleInfo kRankCollapse = {
         "Many units of a layer, or values of a representation, vary together: from sample to sample they "
         "differ in one direction or two.",
     .when =
-        "Directions are counted by the participation ratio of the covariance's eigenvalues over the samples "
-        "of a batch, (sum)^2 / (sum of squares). At `looks` looks in a row, from step `patience` on: the "
-        "output of a model that is trained without labels of the data (as for representation_collapse) has "
-        "at least `units` values for each sample and spreads in fewer than `share` of the directions of what "
-        "its first layer is given, and in fewer than half of those that it had in the first looks. Or a "
-        "training has not learned after `steps` steps, and what a layer between the first and the last is "
-        "given, of `units` values or more, spreads in less than `directions`, though the first layer is "
-        "given at least four. A note (info).",
+        "A note (info): what a model returns, or what one of its layers is given, varies from sample to "
+        "sample in only a few directions, at `looks` looks in a row.\n"
+        "- Directions: they are counted by the participation ratio of the eigenvalues of the covariance "
+        "over the samples of a batch, (sum)^2 / (sum of squares).\n"
+        "- Output (info), from step `patience` on: the model is trained without labels of the data (as for "
+        "representation_collapse), and its output has at least `units` values per sample. It spreads in "
+        "fewer than `share` of the directions of what the model's first layer is given, and in fewer than "
+        "half of those that it had in the first looks.\n"
+        "- Layer (info), after `steps` steps: the training has not learned. What a layer between the first "
+        "and the last is given, of `units` values or more, spreads in fewer than `directions` directions.\n"
+        "- In both cases, what the first layer is given spreads in at least four directions.",
     .why =
         "Units that are copies of each other are worth one. A representation that was to tell samples apart "
         "by many values tells them apart by one or two; through a layer whose values all move together, no "

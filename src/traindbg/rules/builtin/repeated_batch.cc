@@ -20,19 +20,27 @@ const model::RuleInfo kRepeatedBatch = {
     .title = "The same batch at every step",
     .summary = "All training steps see one and the same batch, although there is more data.",
     .when =
-        "The model's inputs have one fingerprint in each of `steps` training steps in a row, bit for bit, "
-        "and there is more data at hand: a DataLoader of more than one batch was asked for batches in "
-        "training, the batch is a slice of a tensor with at least four times as many rows, or one evaluation "
-        "has at least two batches of the same size, or, after three times as many steps, it has 2^n rows (8 "
-        "to 256) of at least 5 values, or of 4 where an evaluation has at least eight times as many rows, is "
-        "another tensor each time, and no loader has one batch only (warning), or the very same tensor lies "
-        "in four places of lists, as batches do that were all written into one buffer. Without such a sign "
-        "it is a note (info) after three times as many steps: training on all data at once looks the same. "
-        "It is a note, too, where the very same tensor is given at each step, which somebody made once, a "
-        "batch that is memorised on purpose; but a warning where it comes from a DataLoader of more batches "
-        "and the model is evaluated on other data (twice, where no loss of it is computed). Also (warning) "
-        "where, after each of three evaluations in a row, a generator of random numbers (torch, NumPy, "
-        "Python) is in the state that it had after the one before, and training draws from it.",
+        "The model gets the same inputs, bit for bit, at each of `steps` training steps in a row, although "
+        "there is more data. Also, an evaluation resets the random numbers that training draws.\n"
+        "- Same inputs (warning): the model's inputs have one fingerprint in each of `steps` training "
+        "steps in a row, and one of the following signs shows more data.\n"
+        "- Sign: a DataLoader of more than one batch was asked for batches in training.\n"
+        "- Sign: the batch is a slice of a tensor with at least four times as many rows.\n"
+        "- Sign: one evaluation has at least two batches of the same size.\n"
+        "- Sign: the very same tensor lies in four places of lists, as batches do that were all written "
+        "into one buffer.\n"
+        "- Sign, after three times `steps` steps: the batch is another tensor each time, no loader has one "
+        "batch only, and it has 2^n rows (8 to 256) of at least 5 values. Rows of 4 values are enough "
+        "where an evaluation has at least eight times as many rows.\n"
+        "- Note only (info): no such sign after three times `steps` steps. Training on all data at once "
+        "looks the same.\n"
+        "- Memorised on purpose (info): the very same tensor, made once, is given at each step, and the "
+        "sign of four places in lists is not there.\n"
+        "- The note becomes a warning where that tensor comes from a DataLoader of more batches and the "
+        "model is evaluated on other data (twice, where no loss of it is computed).\n"
+        "- Random numbers set back (warning): after each of three evaluations in a row, a random number "
+        "generator (torch, NumPy, Python) is in the state that it had after the evaluation before, and "
+        "training draws from it.",
     .why =
         "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
         "rest of the data is never seen.",

@@ -25,16 +25,22 @@ const model::RuleInfo kReplicaDivergence = {
     .title = "Ranks that drift apart",
     .summary = "The ranks train one model together, and their copies of its weights are not the same.",
     .when =
-        "After `steps` looked-at steps in a row in which the statistics of a weight differ between ranks (by "
-        "more than 1e-6 of its size), while the ranks see different batches, and something shows that the "
-        "copies are meant to be one: their gradients are the same, or other weights that change are the same "
-        "while each rank is seen to have batches of its own, or the model is wrapped in "
-        "DistributedDataParallel, or between backward() and the optimizer's step all_reduce() is called on "
-        "copies of all gradients, which themselves stay as they are, or, until step 50 and later, on the "
-        "gradients themselves once the step is over (error). Where gradients were recorded, and no gradient "
-        "and no weight is the same, it may be a training that averages its weights now and then: a warning "
-        "where they began differently and still differ at step 50, or drift further apart from step 50 to "
-        "step 100 without ever meeting.",
+        "Weights differ between ranks that see different batches, at `steps` looked-at steps in a row, "
+        "though these seem to be meant as copies of one model.\n"
+        "- Different weights: the statistics of a weight differ between ranks by more than 1e-6 of its "
+        "size.\n"
+        "- Copies, by their gradients (error): the gradients of these weights are the same on all ranks.\n"
+        "- Copies, by other weights (error): other weights that change are the same on all ranks, while "
+        "each rank is seen to have batches of its own.\n"
+        "- Copies, by the wrapper (error): the model is wrapped in DistributedDataParallel.\n"
+        "- Copies, reduced in vain (error): between backward() and the optimizer's step, all_reduce() is "
+        "called on copies of all gradients, and the gradients themselves stay as they are.\n"
+        "- Copies, reduced too late (error): all_reduce() is called on the gradients themselves once the "
+        "step is over, and still so at step 50 or later.\n"
+        "- Never averaged (warning): gradients were recorded, and no gradient and no weight is the same. "
+        "As this may be a training that averages its weights now and then, the weights must have begun "
+        "differently and still differ at step 50, or drift further apart from step 50 to step 100 without "
+        "ever meeting.",
     .why =
         "What is trained is not one model but several that disturb each other: gradients of one copy are "
         "applied to another. Only one of them is saved and evaluated, and the loss of rank 0 does not show "

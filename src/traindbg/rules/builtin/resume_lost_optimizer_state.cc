@@ -21,19 +21,25 @@ const model::RuleInfo kResumeLostOptimizerState = {
     .title = "Optimizer state lost on resuming",
     .summary = "A training goes on with weights that were loaded, and its optimizer begins anew.",
     .when =
-        "Before its first step the optimizer has no state, was given none by load_state_dict(), and is of a "
-        "kind that keeps one (not SGD without momentum); all of its parameters were given weights by "
-        "load_state_dict(); and a state of just such an optimizer (as many parameters, the same learning "
-        "rate before any schedule, or a rate that goes on where a schedule that is written out had left it, "
-        "the same settings) was read by torch.load() or taken by state_dict() in this process, or an "
-        "optimizer like it trained here before. Where a training was seen before in this process, the loss "
-        "must go on where it had been: at most a quarter of the way back to its start; and it must be the "
-        "only one before, unless the one before it was such a resumption. What the loss does is not asked "
-        "where an optimizer made just like it, for the same parameters, was given a state and then made no "
-        "step. Judged after `patience` steps. Or, without any loading: an optimizer of the same kind and "
-        "settings takes the place of another for the same parameters, twice or more, the loss goes on where "
-        "it was each time, so that the weights did not begin anew, and nothing but its predecessor's steps "
-        "wrote to them before the second one began.",
+        "An optimizer starts without its state on weights that were loaded, or is made anew again and "
+        "again, while the training itself goes on.\n"
+        "- State lost (warning): before its first step the optimizer has no state, and was given none by "
+        "load_state_dict(). It is of a kind that keeps one (not SGD without momentum). All of its "
+        "parameters were given weights by load_state_dict().\n"
+        "- There was a state (also needed): one of just such an optimizer was read by torch.load() or "
+        "taken by state_dict() in this process, or an optimizer like it trained here before.\n"
+        "- Just such an optimizer: as many parameters, the same settings, and the same learning rate "
+        "before any schedule. The rate may also go on where a schedule that is written out had left it.\n"
+        "- The loss goes on (also needed): where a training was seen before in this process, the loss must "
+        "go on where it had been, at most a quarter of the way back to its start. That training must be "
+        "the only one before, unless the one just before was such a resumption.\n"
+        "- Exception: what the loss does is not asked where an optimizer made just like it, for the same "
+        "parameters, was given a state and then made no step.\n"
+        "- When: judged after `patience` steps.\n"
+        "- Made anew (warning): without any loading, an optimizer of the same kind and settings takes the "
+        "place of another for the same parameters, twice or more. Each time the loss goes on where it was, "
+        "so the weights did not begin anew. Before the second one began, nothing but the steps of the "
+        "first wrote to the weights.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
         "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "

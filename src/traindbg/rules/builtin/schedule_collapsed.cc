@@ -26,20 +26,28 @@ const model::RuleInfo kScheduleCollapsed = {
     .summary =
         "The learning rate fell to almost nothing long before the end, and the loss stands still since.",
     .when =
-        "The largest learning rate of the optimizer's groups is less than 1/`fall` of the highest that it "
-        "was, for at least `patience` steps, and for longer than it was above (when the run is over: for "
-        "more than `share` of its steps). A warning where the loss has not fallen by nine tenths since the "
-        "start, or the rate has fallen to less than a millionth of its peak; and the training had not set "
-        "off in fewer than 500 steps with a rate, or the loss was still falling while the rate was above a "
-        "hundredth of its peak (Mann-Kendall z < -2.5; once nine tenths are learned, only the later half's "
-        "trend counts); or fewer than a tenth of the steps had a rate above 1/`fall` of the peak, it is less "
-        "than a millionth of that, and not much was learned. Else a note (info). A warning, too, where a "
-        "ReduceLROnPlateau cuts the rate because its mode is the wrong way round: the first number that it "
-        "was given, or the second, is still its best, and four fifths and more of the later ones moved the "
-        "other way than it waits for, three and more. With mode=\"max\" this is told where the numbers are "
-        "the evaluation loss (two are enough then), or have fallen by a tenth and more and are of the size "
-        "of the training loss, and the training loss has fallen, too; with mode=\"min\" where there are four "
-        "of them, and the evaluation loss fell by a tenth and more, almost each time, while they rose.",
+        "The learning rate has fallen to almost nothing and stays there, or a ReduceLROnPlateau cuts it "
+        "because its mode is the wrong way round.\n"
+        "- Almost nothing: the largest learning rate of the optimizer's groups is less than 1/`fall` of "
+        "its highest value so far. This has lasted for at least `patience` steps, and for longer than the "
+        "rate was above that. At the end of the run, more than `share` of its steps is enough in place of "
+        "the latter.\n"
+        "- Progress ended (warning): the loss has not fallen by nine tenths since the start, or the rate "
+        "has fallen to less than a millionth of its peak. One of the next two items must hold as well.\n"
+        "- Too few steps: the training had not set off in fewer than 500 steps with a rate.\n"
+        "- Still falling: the loss was falling while the rate was above a hundredth of its peak "
+        "(Mann-Kendall z < -2.5). Once nine tenths are learned, only the trend of the later half counts.\n"
+        "- Hardly any rate at all (warning): fewer than a tenth of the steps had a rate above 1/`fall` of "
+        "the peak, the rate is less than a millionth of the peak, and not much was learned.\n"
+        "- Note only (info): the rate is almost nothing, and none of these warnings holds.\n"
+        "- Wrong mode (warning): a ReduceLROnPlateau cuts the rate while the first or second number that "
+        "it was given is still its best. At least four fifths of the later numbers, and three or more, "
+        "moved the other way than it waits for.\n"
+        "- Wrong mode=\"max\" (also needed): the numbers are the evaluation loss (two are enough then). Or "
+        "they have fallen by a tenth or more and are of the size of the training loss, which has fallen, "
+        "too.\n"
+        "- Wrong mode=\"min\" (also needed): there are four of these numbers, and the evaluation loss fell "
+        "by a tenth or more, almost each time, while they rose.",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "

@@ -16,11 +16,16 @@ const model::RuleInfo kStepWithoutGradient = {
     .summary =
         "optimizer.step() is called when there are no gradients: none were computed since they were cleared.",
     .when =
-        "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters has "
-        "a gradient, or all of them are zero, and either no `backward()` ran since its last step, or one did "
-        "and what it left was cleared before the step. Of several optimizers of PyTorch: gradients of one "
-        "were there when the first of them stepped after a pass, and none is when it steps itself, or all of "
-        "them are zero; a note (info) until that has lasted for 50 steps. No threshold.",
+        "The optimizer steps although its parameters have no gradients, or only zeros, because no "
+        "`backward()` ran or because the gradients were cleared before the step. No threshold.\n"
+        "- Error: at each of `steps` looks in a row, when the optimizer is about to step, none of its "
+        "parameters has a gradient, or all gradients are zero.\n"
+        "- This counts in two cases: no `backward()` ran since the optimizer's last step, or one did and "
+        "its gradients were cleared before the step.\n"
+        "- Several PyTorch optimizers (error): at each of `steps` looks in a row, one optimizer's "
+        "gradients were there when the first optimizer stepped after a backward pass, and are gone or all "
+        "zero when it steps itself.\n"
+        "- Several PyTorch optimizers, early (info): a note until that has lasted for 50 steps.",
     .why =
         "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and coasts. "
         "Nothing is learned, and nothing fails: the loop looks busy.",

@@ -22,12 +22,17 @@ const model::RuleInfo kTargetsInOrder = {
     .summary =
         "From batch to batch the targets go up, or down: the data is in their order, and not shuffled.",
     .when =
-        "A loss of mse, l1, smooth_l1 or huber with one target a sample. Of `batches` batches or more, one "
-        "right after the other, the mean of the targets only rises, or only falls, all the way by more than "
-        "`drift` times what they differ within a batch; the predictions' mean goes less than half of that "
-        "way with it. A note (info) where the order is seen to be one of time: the targets are the input's "
-        "next values, or an input has their mean at both ends of that way, within a quarter of it, and "
-        "differs within a batch as windows of the same series do.",
+        "From batch to batch the mean of a regression's targets only rises, or only falls, by far more "
+        "than targets differ within a batch, and the predictions do not follow.\n"
+        "- Losses: mse, l1, smooth_l1 or huber, with one target per sample.\n"
+        "- Order (warning): over `batches` or more batches, one right after the other, the mean of the "
+        "targets only rises, or only falls. The whole way is more than `drift` times the spread of targets "
+        "within a batch.\n"
+        "- Predictions: over these batches their mean goes less than half of that way in the same "
+        "direction.\n"
+        "- Order of time, note only (info): the targets are the input's next values.\n"
+        "- Order of time, note only (info): an input has the mean of the targets at both ends of that way, "
+        "within a quarter of the way, and differs within a batch as windows of the same series do.",
     .why =
         "Each batch pulls the model to its own targets, and the last ones of an epoch win. The loss of the "
         "batches is small, that of other data is not.",

@@ -16,18 +16,25 @@ const model::RuleInfo kTrainModeInValidation = {
         "The model is evaluated in training mode: dropout is on, and batch norm uses, and learns from, the "
         "validation batches.",
     .when =
-        "Between two training steps, a loss function is called without gradients on `batches` batches or "
-        "more, or on one of a size that no batch of the training had, while `training` of the whole model is "
-        "True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows that "
-        "the training never had, before one step of ten at most, while the training's own rows come again. "
-        "It fires at the second such evaluation in a row, at a single one of five times as many batches, or "
-        "at the end of the run. So it does for a copy of the model that is evaluated instead (an average of "
-        "its weights, say): of its class, with parameters of the same names and shapes, which were never "
-        "given gradients. Or, of a network in several modules, in two evaluations, ten steps and more apart, "
-        "one is called without gradients in training mode while another module, which goes from mode to "
-        "mode, is in evaluation mode. Or, in two evaluations, or the only one, all modules are in evaluation "
-        "mode, and code of the model drops values by a function that is not told of the mode: F.dropout "
-        "without `training`, or attention with a dropout_p above 0.",
+        "The model, a copy of it or one of its modules is evaluated while its dropout or batch norm acts "
+        "as in training. Severity: warning.\n"
+        "- With a loss: between two training steps, a loss function is called without gradients while "
+        "`training` of the whole model is True and it holds dropout or batch norm in training mode.\n"
+        "- This must last for `batches` batches or more, or for one batch of a size that no batch of the "
+        "training had.\n"
+        "- Without a loss: such a model is given rows that the training never had, before one step of ten "
+        "at most, while the training's own rows come again.\n"
+        "- Reported at the second such evaluation in a row, at a single one of five times `batches` "
+        "batches, or at the end of the run.\n"
+        "- Copy of the model, such as an average of its weights: the same where the copy is evaluated "
+        "instead. It is of the model's class, its parameters have the same names and shapes, and they were "
+        "never given gradients.\n"
+        "- Network in several modules: in two evaluations, ten steps or more apart, one module is called "
+        "without gradients in training mode. Another module, which goes from mode to mode, is in "
+        "evaluation mode.\n"
+        "- Dropout that ignores the mode: in two evaluations, or in the only one, all modules are in "
+        "evaluation mode, but code of the model drops values by a function that does not know the mode.\n"
+        "- Such functions are F.dropout without `training`, or attention with a dropout_p above 0.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
         "dropout, dependent on the batch with batch norm, whose running statistics take in validation data.",

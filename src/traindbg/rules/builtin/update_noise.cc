@@ -30,15 +30,20 @@ const model::RuleInfo kUpdateNoise = {
         "The loss stands still above zero, and the gradients of successive batches point nowhere in common: "
         "steps undo each other.",
     .when =
-        "The optimizer keeps a mean of gradients (SGD's momentum_buffer, exp_avg of Adam and its like). How "
-        "large it is beside single gradients tells what they have in common: of gradients that all agree, "
-        "the squared norm of Adam's mean is that of one; of independent ones it is (1 - beta) / (1 + beta) "
-        "of it. The share in between is taken over `looks` looks, 50 steps apart, with the gradients "
-        "captured in between. It fires where that share is below `signal`, the means of the loss between "
-        "these looks have no trend (Mann-Kendall z between -1.5 and 2.5) and gained less than 2 % of what "
-        "had been learned, the training has learned and its loss is still above a twentieth of its start, "
-        "and the learning rate is still at nine tenths of its peak or more. It goes when one of these is "
-        "over. A note (info).",
+        "The loss stands still above zero at nearly the full learning rate, and the gradients of "
+        "successive steps have almost nothing in common. A note (info).\n"
+        "- Measured: the optimizer's mean of gradients (SGD's momentum_buffer, exp_avg of Adam and its "
+        "like) beside single gradients. Its size tells how much the gradients have in common.\n"
+        "- Scale: where all gradients agree, the squared norm of Adam's mean equals that of one gradient. "
+        "Where they are independent it is (1 - beta) / (1 + beta) of it. The measured share is where "
+        "between the two it lies.\n"
+        "- The share is taken over `looks` looks, 50 steps apart, with the gradients captured in between, "
+        "and must be below `signal`.\n"
+        "- The loss stands still: its means between these looks have no trend (Mann-Kendall z between -1.5 "
+        "and 2.5) and gained less than 2 % of what had been learned.\n"
+        "- The training has learned, and its loss is still above a twentieth of its start.\n"
+        "- The learning rate is still at nine tenths of its peak or more.\n"
+        "- The note goes when one of these conditions is over.",
     .why =
         "With a constant learning rate the weights wander about the minimum at a distance that grows with "
         "the rate and with the noise of a batch's gradient. More steps of this kind bring nothing.",

@@ -19,13 +19,20 @@ const model::RuleInfo kWrongLoss = {
     .title = "Regression loss for classes",
     .summary = "Class indexes are given to a loss that takes them for amounts.",
     .when =
-        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, or for each pixel "
-        "of a picture, whose targets in all captured steps are whole numbers from 0 to at most `classes` - 1 "
-        "(at least three of them, told by their sums, sums of squares and histogram), each about equally "
-        "frequent, as classes of a balanced set are (of pixels also all but the most frequent one, the "
-        "background, if these are at least three): a warning after 30 steps, and a note (info) once the "
-        "typical error is so small that rounding gives the right class. One-hot targets in these losses: a "
-        "warning if after 200 steps the loss is above 80 % of that of a constant answer.",
+        "A regression loss is given targets that look like class indices, or one-hot targets of which the "
+        "model learns little.\n"
+        "- Losses: mse_loss, l1_loss, smooth_l1_loss or huber_loss.\n"
+        "- Class indices (warning): there is one prediction per sample, or one for each pixel of an image. "
+        "In all captured steps the targets are whole numbers from 0 to at most `classes` - 1, at least "
+        "three different ones, each about equally frequent, as in a balanced data set. Judged after 30 "
+        "steps.\n"
+        "- How they are recognised: by the sums of the targets, their sums of squares and their "
+        "histogram.\n"
+        "- Pixels: here it is also enough that all classes but the most frequent one, the background, are "
+        "about equally frequent, if these are at least three.\n"
+        "- Class indices, note only (info): the typical error has become so small that rounding gives the "
+        "right class.\n"
+        "- One-hot targets (warning): after 200 steps the loss is above 80 % of that of a constant answer.",
     .why =
         "The numbers of classes have no order: between 3 and 5 a model that is unsure answers 4, which is "
         "neither. The loss falls, and accuracy stays poor.",
