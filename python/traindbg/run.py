@@ -770,4 +770,5 @@ def runs(root: str | os.PathLike[str] = "traindbg-runs") -> list[Run]:
         places = sorted(entry for entry in Path(root).iterdir() if (entry / "RUN.json").is_file())
     except FileNotFoundError:
         return []
-    return [Run(place) for place in places]
+    found = [Run(place) for place in places]
+    return sorted(found, key=lambda run: int(run.meta["started_wall_nanos"]))

@@ -141,6 +141,31 @@ dist.destroy_process_group()
 """
 
 
+DIVERGES = """
+import time
+rank, world = join()
+ddp = torch.nn.parallel.DistributedDataParallel(model())
+optimizer = torch.optim.SGD(ddp.parameters(), lr=1e3)
+for step in range(100_000):
+    inputs, labels = batch(rank, step)
+    optimizer.zero_grad()
+    F.mse_loss(ddp(inputs), labels).backward()
+    optimizer.step()
+    time.sleep(0.002)
+"""
+
+
+def test_a_stop_under_torchrun_is_a_stop(tmp_path: Path) -> None:
+    """Its ranks are gone within moments, and the launcher ends with 1."""
+    script = write(tmp_path, "train.py", DIVERGES)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    torchrun += ["--nproc-per-node", "2", str(script)]
+    options = ["--run-dir", tmp_path / "run", "--on-finding", "stop"]
+    done = traindbg("run", *options, "--", *torchrun)
+    assert done.returncode == 90, done.stderr
+    assert "stopped by rule" in done.stderr
+
+
 def test_ddp_under_torchrun_records_what_the_optimizer_uses(tmp_path: Path, forked: Server) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()

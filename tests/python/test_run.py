@@ -77,6 +77,13 @@ def test_runs_lists_run_directories_only(recorded, tmp_path):
     assert [found.name for found in td.runs(tmp_path)] == [run.name]
 
 
+def test_runs_are_listed_oldest_first(tmp_path):
+    for name in ("b", "c", "a"):
+        model = torch.nn.Linear(1, 1)
+        td.watch(model, run_dir=tmp_path / name, supervise=False).detach()
+    assert [found.name for found in td.runs(tmp_path)] == ["b", "c", "a"]
+
+
 def test_for_people_and_for_machines(recorded):
     run, _ = recorded
     assert "10 train steps" in repr(run)

@@ -254,6 +254,22 @@ def test_what_a_column_tells_is_recorded(run_dir):
     assert max(run.scalars("loop/label_in_input_correlation").values) < 0.999
 
 
+@pytest.mark.parametrize("rules", [["target_leak"], None])
+def test_a_loss_that_is_written_out_is_of_labels_too(run_dir, rules):
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for _ in range(8):
+            x = torch.randn(40, 5)
+            optimizer.zero_grad()
+            (model(x).squeeze(1) - (3 * x[:, 2] + 1)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert run.scalars("loop/label_in_input_column").values.tolist() == 5 * [2]
+    assert run.scalars("loop/label_in_input_correlation").values.min() > 1 - 1e-6
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_table_beside_an_input_of_whole_numbers_is_compared(run_dir, is_first):
     class Both(nn.Module):

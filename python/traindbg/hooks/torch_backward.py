@@ -237,6 +237,8 @@ class BackwardObserver:
             for role, tensor in (("prediction", found.prediction), ("label", found.target)):
                 name = f"{role}/{found.function}"
                 self._tensors.take(_TRAIN, self._tensors.id_of(name, role, tensor), tensor)
+            if self._drivers.is_at_the_start():
+                guarded("labels", self._facts.compare_with_input, found.target)
 
     def _tell_repeated_target(self, found: WrittenOut) -> None:
         """Whether a target (n,) was compared with a prediction (n, n), each value n times."""

@@ -47,6 +47,7 @@ _LOOP = _core.ROLE_BITS["loop"]
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
 _STEPS_UNTIL_TAKEN_OVER = 3
+_FIRST_STEPS = 5  # at which labels are compared with the model's input
 _STEPS_OF_A_TRAINING = 30  # fewer are a round of one, as of models that are copied again and again
 # So many steps running that a GradScaler left out are recorded as one: else a training that makes
 # no step any more would leave no trace.
@@ -107,6 +108,10 @@ class Drivers:
     def is_unstepped(self) -> bool:
         """Whether no optimizer of a watched model has stepped."""
         return self._hot.steps == 0 and self._trainings == 0 and self.skipped == 0
+
+    def is_at_the_start(self) -> bool:
+        """Whether this is one of the first steps of a training, or of a model that is watched."""
+        return self._hot.steps - max(self.began_at, self.added_at) < _FIRST_STEPS
 
     def forget(self) -> None:
         """Models are watched no more: what was known of their optimizers is learnt again."""

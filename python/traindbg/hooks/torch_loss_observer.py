@@ -42,7 +42,6 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _CLASSES = _core.ROLE_BITS["classes"]
-_STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
 _MOST_WEIGHTS_TOLD = 2  # steps at which the weights of classes are told
 _MOST_WEIGHED = 64  # classes
 _MOST_WAITING = 1024
@@ -259,8 +258,7 @@ class LossObserver:
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
                 self._tensors.take(mode, self._tensors.id_of(full, role, tensor), tensor)
-                steps = self._hot.steps - max(self._drivers.began_at, self._drivers.added_at)
-                if role == "label" and mode == _TRAIN and steps < _STEPS_COMPARED:
+                if role == "label" and mode == _TRAIN and self._drivers.is_at_the_start():
                     guarded("labels", self._facts.compare_with_input, tensor)
 
     @boundary("losses")

@@ -37,8 +37,9 @@ int exit_code_of_check(const model::Verdict& verdict, FailOn fail_on) noexcept {
 
 int exit_code_of_run(const TrainingEnd& end, const model::Verdict& verdict, FailOn fail_on) noexcept {
     if (end.stopped_by_rule) return kExitStoppedByRule;
-    if (end.code == 0 && has_finding_at(verdict, fail_on)) return kExitFired;
-    return end.code;
+    if (end.code != 0 || !fail_on) return end.code;
+    if (has_finding_at(verdict, fail_on)) return kExitFired;
+    return nothing_was_checked(verdict) ? kExitUsage : kExitClean;
 }
 
 int exit_code_of_wait_status(int wait_status) noexcept {

@@ -39,7 +39,7 @@ struct TrainingEnd {
     bool stopped_by_rule = false;
 };
 // Of `run`: the script's own code, but 90 when a rule stopped it, and 1 when it succeeded although a
-// rule fired at or above --fail-on.
+// rule fired at or above --fail-on, or 2 when --fail-on was given and nothing could be judged.
 [[nodiscard]] int exit_code_of_run(const TrainingEnd& end, const model::Verdict& verdict,
                                    FailOn fail_on) noexcept;
 // For a status of waitpid: the code, or 128+n.

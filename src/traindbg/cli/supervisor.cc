@@ -197,11 +197,18 @@ class Supervisor {
         return interrupted;
     }
 
+    // The processes of one training agreed on a step to leave after, and came so far: one of them that was
+    // seen to be leaving may have ended by now, and a launcher's exit code says nothing of it.
+    [[nodiscard]] bool has_left_together() const {
+        const std::uint64_t agreed = control_->stop_step();
+        return control_->stop_requested() && agreed != 0 && control_->step() >= agreed;
+    }
+
     void look_at_control() {
         if (!control_) return;
         const TrainingState state = control_->state();
         result_.attached = result_.attached || state != TrainingState::kNotAttached;
-        if (state == TrainingState::kStopping && !leaving_) {
+        if ((state == TrainingState::kStopping || has_left_together()) && !leaving_) {
             leaving_ = true;  // it obeys: its own clean-up gets the whole grace
             stop_deadline_ = base::monotonic_nanos() + grace();
         }

@@ -16,9 +16,9 @@ enum class Severity : std::uint8_t { kInfo = 0, kWarning = 1, kError = 2 };
 [[nodiscard]] std::optional<Severity> parse_severity(std::string_view word) noexcept;
 
 struct RuleInfo {
-    std::string name;      // named after the fault: "vanishing_gradient"
-    std::string title;     // "Vanishing gradient"
-    std::string summary;   // one sentence: what is wrong when it fires
+    std::string name;     // named after the fault: "vanishing_gradient"
+    std::string title;    // "Vanishing gradient"
+    std::string summary;  // one sentence: what is wrong when it fires
     // The exact condition, with the parameters by name: in short, and what is more than a few lines in items,
     // each a line of its own that begins with "- ".
     std::string when;

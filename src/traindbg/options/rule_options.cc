@@ -197,7 +197,7 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
     if (settable) options.on_settings([this](const settings::Settings& read) { file = read; });
     options.texts({.names = "--rules",
                    .placeholder = "NAME[,NAME...]",
-                   .help = "Judge by these rules only (default: all of `traindbg rules list`).",
+                   .help = "Judge by these rules only, in place of those that are on by default.",
                    .completes = Completes::kRule},
                   only, true);
     options.texts({.names = "--no-rule",

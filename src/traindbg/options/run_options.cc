@@ -50,8 +50,8 @@ void RunOptions::declare(OptionSet& options) {
     options.text(
         {.names = "--fail-on",
          .placeholder = "SEVERITY",
-         .help = "Exit with 1 when the training succeeded but a rule fired at this severity or above "
-                 "(default never).",
+         .help = "Exit with 1 when the training succeeded but a rule fired at this severity or above, and "
+                 "with 2 when nothing could be judged (default never).",
          .choices = fail_on_words(),
          .of_program = true},
         fail_on);

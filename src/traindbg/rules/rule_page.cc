@@ -92,7 +92,8 @@ std::string rule_index_markdown() {
     std::string page =
         "# Rules\n\nA rule is one way in which a training goes wrong, and how to see it. All are on by "
         "default. These\npages are made from what the rules say about themselves; `traindbg rules explain "
-        "NAME` prints the\nsame text. To add a rule, run `python tools/new_rule.py NAME`.\n\nRules of the "
+        "NAME` prints the\nsame text. For a rule of your own: `traindbg rules new NAME` "
+        "([how](../custom-rules.md)).\n\nRules of the "
         "SageMaker Debugger service have [compatible ones](compatible/README.md), which are off "
         "by\ndefault.\n\n| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
     for (const RuleEntry& entry : builtin_rules())

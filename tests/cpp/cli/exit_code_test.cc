@@ -61,6 +61,14 @@ TEST(ExitCode, RunPassesTheScriptsOwnCodeThrough) {
     EXPECT_EQ(exit_code_of_run({143, true}, verdict_with(Severity::kError), FailOn()), 90);
 }
 
+TEST(ExitCode, RunIsTwoWhenAFailureWasAskedForAndNothingWasJudged) {
+    EXPECT_EQ(exit_code_of_run({0, false}, {}, Severity::kError), 2);
+    EXPECT_EQ(exit_code_of_run({0, false}, verdict_of(CheckState::kNotChecked), Severity::kError), 2);
+    EXPECT_EQ(exit_code_of_run({0, false}, verdict_of(CheckState::kClean), Severity::kError), 0);
+    EXPECT_EQ(exit_code_of_run({0, false}, {}, FailOn()), 0);
+    EXPECT_EQ(exit_code_of_run({7, false}, {}, Severity::kError), 7);
+}
+
 TEST(ExitCode, WaitStatusesAreReadAsAShellDoes) {
     EXPECT_EQ(exit_code_of_wait_status(W_EXITCODE(7, 0)), 7);
     EXPECT_EQ(exit_code_of_wait_status(W_EXITCODE(0, SIGKILL)), 137);

@@ -299,6 +299,8 @@ class NonFinite final : public Rule {
         };
         take("divides_by_measure", true);
         take("logs_probability", false);
+        for (const LoopFact& sign : loop_facts(step, "loss_sign"))
+            is_loss_a_logarithm_ = is_loss_a_logarithm_ || sign.place == "log_probability";
     }
 
     // The operation that made the first value that is not finite, as far as it can be told.
@@ -323,11 +325,16 @@ class NonFinite final : public Rule {
         finding_.kind = hazard.is_division ? "division_by_zero_norm" : "unstable_log_softmax";
         const std::string line =
             hazard.line > 0 ? base::format(" (line {:.0f} of its code)", hazard.line) : std::string();
-        const std::string where =
-            hazard.place.empty() ? (line.empty() ? std::string("The model or its loss") : "The model" + line)
-                                 : hazard.place + line;
+        // The loss is the mean of such logarithms, and no module takes one.
+        const bool is_of_loss = !hazard.is_division && hazard.place.empty() && line.empty() &&
+                                is_loss_a_logarithm_ && origin_->pass != Pass::kForward;
+        const std::string where = is_of_loss              ? "The loss"
+                                  : !hazard.place.empty() ? hazard.place + line
+                                  : line.empty()          ? "The model or its loss"
+                                                          : "The model" + line;
         // Where a gradient is the first, its layer is not where it went wrong.
-        if (!hazard.place.empty() || origin_->pass != Pass::kForward) finding_.layer = hazard.place;
+        if (!hazard.place.empty() || origin_->pass != Pass::kForward)
+            finding_.layer = is_of_loss ? "loss" : hazard.place;
         if (hazard.is_division) {
             finding_.message += base::format(
                 " {} divides by a norm, a deviation or a sum to which nothing is added, or takes its root, "
@@ -539,6 +546,7 @@ class NonFinite final : public Rule {
     double weight_norm_ = 0;
     std::optional<Bad> origin_;
     std::vector<Hazard> hazards_;
+    bool is_loss_a_logarithm_ = false;  // the mean of log-probabilities that are written out
     SummedLoss summed_;
     bool origin_is_input_ = false;
     bool grew_ = false;  // values, before the first one that was not finite
