@@ -202,3 +202,25 @@ def test_no_bit_changes(kind, run_dir):
         lambda m, o: td.watch(m, o, run_dir=run_dir, collect=COLLECTIONS, supervise=False),
     )
     assert watched == plain
+
+
+@pytest.mark.parametrize(
+    ("loss", "bend"),
+    [
+        (nn.SmoothL1Loss(beta=0.1), 0.1),
+        (nn.HuberLoss(delta=3.0), 3.0),
+        (lambda out, y: F.huber_loss(out, y, "mean", 0.5), 0.5),
+        (nn.SmoothL1Loss(), None),
+    ],
+)
+def test_where_a_loss_of_numbers_is_bent(loss, bend, run_dir):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss(model(torch.randn(8, 3)), torch.randn(8, 1)).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    told = [name for name in run.names() if name.startswith("loop/loss_bend")]
+    assert [set(run.scalars(name).values.tolist()) for name in told] == ([{bend}] if bend else [])

@@ -17,7 +17,7 @@ from traindbg import _core
 from traindbg.hooks.torch_data import OF_TWO, answers_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
-from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
+from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of, bend_of
 from traindbg.hooks.torch_measures import judges_order
 from traindbg.hooks.torch_shards import has_values, whole_here
 from traindbg.hooks.torch_sources import sources
@@ -229,6 +229,8 @@ class LossObserver:
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
         if due & _LOOP:
             guarded("loop", self._facts.loss_computed, mode, name, value, args, kwargs)
+            if mode == _TRAIN and (bend := bend_of(name, args, kwargs)) != 1:
+                self._tensors.tell(f"loss_bend/{name}", bend)
         if mode == _EVAL and (value.numel() == 1 or due & ARGUMENTS):
             self._evaluations.names.add(name)
         if value.numel() != 1:

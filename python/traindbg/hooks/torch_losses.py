@@ -43,6 +43,17 @@ def without_weights(
     return (*args[:1], *args[2:]), others
 
 
+# Where a loss of numbers goes from squares to absolute values: what it is called, and its place.
+_BENDS = {"smooth_l1_loss": ("beta", 5), "huber_loss": ("delta", 3)}
+
+
+def bend_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    """`beta` of `smooth_l1_loss`, `delta` of `huber_loss`; 1, their default, of any other."""
+    word, place = _BENDS.get(name, ("", 0))
+    value = args[place] if word and len(args) > place else kwargs.get(word, 1.0)
+    return float(value) if isinstance(value, (int, float)) else 1.0
+
+
 def arguments_of(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[tuple[str, str, torch.Tensor]]:

@@ -202,6 +202,8 @@ void Guessing::observe(const model::StepView& step) {
         if (function_.empty()) function_ = call.function;
         if (function_ == call.function) model::merge(labels_, *call.labelled);
     }
+    for (const LoopFact& bend : loop_facts(step, "loss_bend"))
+        if (bend.place == function_ && bend.value >= 0) bend_ = bend.value;
     if (loop_fact(step, "trainings")) is_root_ = false;
     if (const auto written = loop_fact(step, "loss_is_written_out")) is_root_ = written->value != 0;
     for (const model::ScalarSample& sample : step.record->scalars) {
@@ -225,8 +227,11 @@ std::optional<double> Guessing::constant_loss() const {
         if (2 * labels_.zero >= labels_.count && labels_.min >= 0) return labels_.mean;
         return 0.798 * std;
     }
-    if (function_ == "smooth_l1_loss" || function_ == "huber_loss")  // with their default of 1
-        return std < 1 ? 0.5 * std * std * (1 - 0.2 * std) : 0.798 * std - 0.4;
+    if (function_ == "smooth_l1_loss" || function_ == "huber_loss") {
+        const auto of_one = [](double s) { return s < 1 ? 0.5 * s * s * (1 - 0.2 * s) : 0.798 * s - 0.4; };
+        if (function_ == "huber_loss") return bend_ * bend_ * of_one(std / std::max(bend_, 1e-9));
+        return bend_ > 0 ? bend_ * of_one(std / bend_) : 0.798 * std;
+    }
     return entropy_of(labels_.mean);
 }
 

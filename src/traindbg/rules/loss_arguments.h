@@ -92,6 +92,7 @@ class Guessing {
   private:
     TrainingLoss loss_;
     std::string function_;
+    double bend_ = 1;  // beta of smooth_l1_loss, delta of huber_loss
     model::Statistics labels_;
     Recent values_{64};
     std::uint64_t count_ = 0;
