@@ -96,7 +96,7 @@ class HotPath {
     bool first_backward = true;       // none was in this step
     bool forward_seen = false;        // a forward pass of this step was looked at
     bool has_scaler = false;          // losses are scaled before `backward`
-    bool hears_next_loss = false;     // of the training, and takes none alone
+    bool hears_next_loss = false;     // Python hears the training's next one: none is taken here until then
     bool has_deferred = false;        // something waits on a device for the end of the step
     bool has_others = false;          // the Python side has losses of others to record at the next step
     bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at

@@ -36,23 +36,31 @@ def _plain(value: Parameter) -> float | str | bool:
     return float(value)
 
 
-def rule_choices(rules: Rules | None, without: str | Iterable[str] | None = None) -> list[Choice]:
-    """Rules as (name, parameters), but those `without`; None means the default ones.
-
-    Raises:
-        NotFound: of `without`, there is no such rule.
-    """
-    left_out = {without} if isinstance(without, str) else set(without or ())
-    _core.plan_for_rules([(name, {}) for name in sorted(left_out)])  # raises of what is none
+def rule_choices(rules: Rules | None) -> list[Choice]:
+    """Rules as (name, parameters); None means the default ones."""
+    if rules is None:
+        return [(name, {}) for name in _core.default_rules()]
+    if isinstance(rules, str):
+        rules = [rules]
     if isinstance(rules, Mapping):
-        chosen = [
+        return [
             (name, {parameter: _plain(value) for parameter, value in parameters.items()})
             for name, parameters in rules.items()
         ]
-    else:
-        names = [rules] if isinstance(rules, str) else rules
-        chosen = [(name, {}) for name in (_core.default_rules() if names is None else names)]
-    return [(name, parameters) for name, parameters in chosen if name not in left_out]
+    return [(name, {}) for name in rules]
+
+
+def without_rules(choices: list[Choice] | None, no_rule: str | Iterable[str]) -> list[Choice]:
+    """These rules, None means the default ones, but for those that are named.
+
+    Raises:
+        NotFound: there is no such rule.
+    """
+    chosen = rule_choices(None) if choices is None else choices
+    left_out = {no_rule} if isinstance(no_rule, str) else set(no_rule)
+    # Raises of what is none, but not of a rule of one's own that is chosen.
+    _core.plan_for_rules([(name, {}) for name in sorted(left_out - {name for name, _ in chosen})])
+    return [choice for choice in chosen if choice[0] not in left_out]
 
 
 def settings(
@@ -60,17 +68,25 @@ def settings(
     rules: list[Choice] | None,
     every: int | None,
     patterns: Mapping[str, Patterns],
+    no_rule: str | Iterable[str] | None = None,
     **named: Patterns | None,
 ) -> _core.WatchSettings | None:
     """A settings file beside these arguments of `watch`, which count first; None: there is none."""
     _check_every(every)
-    return _core.watch_settings(
-        b"" if config is None else os.fsencode(config),
-        without=[option for option, value in named.items() if value is not None],
-        every=every,
-        collections=[(name, _words(value)) for name, value in patterns.items()],
-        rules=rules,
-    )
+
+    def read(chosen: list[Choice] | None) -> _core.WatchSettings | None:
+        return _core.watch_settings(
+            b"" if config is None else os.fsencode(config),
+            without=[option for option, value in named.items() if value is not None],
+            every=every,
+            collections=[(name, _words(value)) for name, value in patterns.items()],
+            rules=chosen,
+        )
+
+    file = read(rules)
+    if file is None or no_rule is None:
+        return file
+    return read(without_rules(file.rules, no_rule))  # of the rules that the file chooses
 
 
 def interval(file: _core.WatchSettings, every: int | None, *, names_something: bool) -> int | None:

@@ -771,4 +771,12 @@ def runs(root: str | os.PathLike[str] = "traindbg-runs") -> list[Run]:
     except FileNotFoundError:
         return []
     found = [Run(place) for place in places]
-    return sorted(found, key=lambda run: int(run.meta["started_wall_nanos"]))
+    return sorted(found, key=_began)
+
+
+def _began(run: Run) -> int:
+    """When a run began, in nanoseconds; 0 where its description is damaged."""
+    try:
+        return int(run.meta["started_wall_nanos"])
+    except (TraindbgError, KeyError, TypeError, ValueError):
+        return 0

@@ -134,6 +134,21 @@ def test_rules_are_left_out(plan):
     assert not {"overfit", "dead_relu"} & left
     with pytest.raises(NotFound, match="'overfit'"):
         plan("", no_rule="overfitt")
+    file = 'rules = ["overfit", "dead_relu", "plateau"]\nno-rule = ["plateau"]\n'
+    assert asked_by(plan(file, no_rule="overfit")) == {"dead_relu"}
+    named = {"plateau": {}, "dead_relu": {}}
+    assert asked_by(plan(file, rules=named, no_rule="dead_relu")) == {"plateau"}
+
+
+def test_rules_are_left_out_where_there_is_no_file(run_dir):
+    td.watch(
+        nn.Linear(1, 1),
+        run_dir=run_dir,
+        rules=["overfit", "dead_relu"],
+        no_rule="dead_relu",
+        supervise=False,
+    ).detach()
+    assert asked_by(json.loads((run_dir / "plan.json").read_text())) == {"overfit"}
 
 
 @pytest.mark.parametrize(

@@ -569,6 +569,7 @@ def sign(watch, kind: str):
         "minus_logsigmoid": lambda out, y: -F.logsigmoid(out[:, 0] - out[:, 1]).mean(),
         "logsigmoid_penalised": lambda out, y: ranks(out) + 1e-3 * out.pow(2).mean(),
         "minus_logsigmoid_penalised": lambda out, y: 1e-3 * out.pow(2).mean() - ranks(out),
+        "with_a_little_to_avoid": lambda out, y: F.cross_entropy(out, y) + 0.1 * ranks(out),
         "logsigmoid_less_squares": lambda out, y: ranks(out) - out.pow(2).mean() / 9,
     }
     watch(model)
@@ -660,6 +661,7 @@ CASES = {
             "minus_logsigmoid",
             "minus_logsigmoid_penalised",
             "logsigmoid_less_squares",
+            "with_a_little_to_avoid",
             "minus_partial_likelihood",
             "of_another",
             "order_with_costs",

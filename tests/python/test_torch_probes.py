@@ -110,7 +110,7 @@ class Training:
         self.steps, self.autocast, self.turns = steps, autocast, turns
         self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         self.losses = []
-        self.threads_before = threading.active_count()
+        self.threads_before = set(threading.enumerate())
 
     def endless(self):
         while True:
@@ -152,9 +152,9 @@ class Training:
     def threads_left(self):
         """Threads that the training began and that do not end: a loader's end a while after it."""
         end = time.monotonic() + 10
-        while threading.active_count() > self.threads_before and time.monotonic() < end:
+        while set(threading.enumerate()) - self.threads_before and time.monotonic() < end:
             time.sleep(0.01)
-        return max(0, threading.active_count() - self.threads_before)
+        return [thread.name for thread in set(threading.enumerate()) - self.threads_before]
 
 
 def began(seeded):

@@ -45,6 +45,7 @@ def run_training(
     without: Callable[[], Any] = torch.no_grad,
     model: nn.Module | None = None,
     x: torch.Tensor = X,
+    rules: list[str] = RULES,
 ) -> list[torch.Tensor]:
     """Evaluates after each time through the data; without `run_dir` nothing watches."""
     torch.manual_seed(0)
@@ -52,7 +53,7 @@ def run_training(
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     watcher = None
     if run_dir is not None:
-        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules)
     for _ in range(EPOCHS):
         model.train()
         for rows in torch.randperm(N).split(32):
@@ -376,6 +377,24 @@ def test_a_loss_that_is_asked_for_is_asked_for_in_one_step(run_dir: Path) -> Non
     assert sum(asked[4 * N // 32 :]) <= 2 * (EPOCHS - 3)
 
 
+def test_a_training_of_another_model_is_not_asked_for_long(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), CLASSES[N:].clone()
+    asked: list[bool] = []
+
+    def evaluate(model: nn.Module) -> None:
+        (model(x_val).argmax(1) == y_val).float().mean()
+        beside = nn.Linear(6, 3)
+        model.train()
+        for _ in range(20):
+            with torch.enable_grad():
+                F.cross_entropy(beside(X[:N]), CLASSES[:N]).backward()
+            asked.append(hot_path().hears_next_loss)
+
+    run_training(run_dir, evaluate)
+    assert any(asked)
+    assert sum(asked) < EPOCHS * 8
+
+
 def test_nothing_is_asked_for_where_there_are_no_labels(run_dir: Path) -> None:
     x_val = X[N:].clone()
     asked: list[bool] = []
@@ -464,3 +483,15 @@ def test_losses_that_are_judged_later_are_of_the_evaluations_line(run_dir: Path)
     told = td.Run(run_dir).worker_meta()["sources"]
     functions = {each["what"]: each["function"] for each in told}
     assert functions["evaluation/mse_loss"].endswith(".evaluate")
+
+
+def test_losses_that_are_judged_later_say_nothing_of_the_mode_by_then(run_dir: Path) -> None:
+    x_val, y_val = X[N:].clone(), NUMBERS[N:].clone()
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
+    rules = ["batchnorm_momentum", "overfit"]
+    run_training(run_dir, lambda m: m(x_val), F.mse_loss, NUMBERS, 1, model=model, rules=rules)
+    run = td.Run(run_dir)
+    assert len(run.scalars("loss/mse_loss", "eval").values) >= 3
+    for name in (name for name in run.names() if name.startswith("loop/modules_in_train")):
+        assert not run.scalars(name, "eval").values.any()
+    assert len(y_val) == len(x_val)

@@ -261,12 +261,12 @@ def watch(
     prefix = "" if recording is None else recording.watched.prefix_of(root)
     patterns = patterns_of(root, collections or {}, prefix)
     interval, file = every, None
-    chosen = None
-    if rules is not None or no_rule is not None:
-        chosen = _plan.rule_choices(rules, no_rule)
+    chosen = None if rules is None else _plan.rule_choices(rules)
     if settings is not None or not began:
         given = {"collect": collect, "raw": raw, "histograms": histograms}
-        file = _plan.settings(settings, chosen, every, patterns, **given)
+        file = _plan.settings(settings, chosen, every, patterns, no_rule, **given)
+    if file is None and no_rule is not None:
+        chosen = _plan.without_rules(chosen, no_rule)
     if file is not None:
         named_here = bool(collect or raw or histograms or patterns)
         interval = _plan.interval(file, every, names_something=named_here)

@@ -299,7 +299,8 @@ class Facts:
         elif _trains_nothing(value) and (
             self._may_be_of_a_watched_model() or self._rows.waits_for(labels)
         ):
-            self.loop.evaluated(args, kwargs)
+            if not self.tensor_labels.computes_late:
+                self.loop.evaluated(args, kwargs)
             self._rows.evaluated(labels)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         elif _trains_nothing(value):
@@ -394,7 +395,7 @@ class Facts:
             self._evaluated_another = self._hot.steps
         self._calls_at_loss[name] = calls
         self.random.evaluated()
-        if rounds.since != self._hot.steps:
+        if rounds.since != self._hot.steps and not self.tensor_labels.computes_late:
             guarded("rounds", rounds.evaluates, self._hot.steps)
 
     def look_at_random(self) -> None:

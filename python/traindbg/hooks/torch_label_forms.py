@@ -186,16 +186,22 @@ class Computation:
 
     def __init__(self) -> None:
         self.is_under_way = False
+        self.is_late = False  # the training has gone on: how things are now is not how they were
 
     def compute(
-        self, name: str, settings: dict[str, Any], scores: torch.Tensor, target: torch.Tensor
+        self,
+        name: str,
+        settings: dict[str, Any],
+        scores: torch.Tensor,
+        target: torch.Tensor,
+        is_late: bool = False,
     ) -> None:
         """Is heard as if the program did."""
         given = on_device_of(scores, settings)
         if target.is_floating_point():
             target = target.to(scores.dtype)
-        self.is_under_way = True
+        self.is_under_way, self.is_late = True, is_late
         try:
             _FUNCTIONS[name](scores, target, **given)
         finally:
-            self.is_under_way = False
+            self.is_under_way = self.is_late = False

@@ -229,8 +229,8 @@ class LossObserver:
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
         if due & _LOOP:
             guarded("loop", self._facts.loss_computed, mode, name, value, args, kwargs)
-            if mode == _TRAIN and (bend := bend_of(name, args, kwargs)) != 1:
-                self._tensors.tell(f"loss_bend/{name}", bend)
+            if mode == _TRAIN:
+                guarded("bends", self._tell_bend, name, args, kwargs)
         if mode == _EVAL and (value.numel() == 1 or due & ARGUMENTS):
             self._evaluations.names.add(name)
         if value.numel() != 1:
@@ -325,6 +325,11 @@ class LossObserver:
         if not self._judges_order_told:
             self._judges_order_told = True
             self._tensors.tell("judges_order", float(text_says(judges_order)), always=True)
+
+    def _tell_bend(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        bend = bend_of(name, args, kwargs)
+        if bend != 1:
+            self._tensors.tell(f"loss_bend/{name}", bend)
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""

@@ -151,7 +151,9 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         if is_logarithm or is_log_of_share(node):
             if not is_undivided:
                 sign = 0 if not may_read(root) else (1 if number_in(root) < 0 else -1)
-            return Root(True, "log_probability", 0, -sign, True, False, False, 0)
+            # Which of these can be -inf is told by another name.
+            word = "log_of_probability" if is_log_of_probability(node) else "log_probability"
+            return Root(True, word, 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return _minus_several(start) or _penalised_log(start)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
@@ -209,10 +211,7 @@ def _penalised_log(root: Any) -> Root | None:
 
 
 def _is_never_negative(node: Any) -> bool:
-    """Squares, absolute values, norms, and losses."""
-    mark = _metadata(node).get(_KEY)
-    if isinstance(mark, _Mark):
-        return mark.name in _NEVER_NEGATIVE and (mark.value or 0.0) >= 0
+    """Squares, absolute values, and norms."""
     if node.name() == "PowBackward0":
         exponent = getattr(node, "_saved_exponent", 1)
         return isinstance(exponent, (int, float)) and exponent % 2 == 0

@@ -87,6 +87,7 @@ _MOST_CALLS = 64  # of an evaluation, that lead to nothing
 _MOST_LOOKS = 8  # at a tensor that is evaluated again
 _MOST_VALUES = 1 << 24  # of labels
 _MOST_KEPT = 1 << 22  # scores, until the training's next loss
+_MOST_HEARD = 8  # losses of others, until then
 _MOST_ALIVE = 100_000  # tensors
 _CALLS_IN_VAIN = 3  # of what is evaluated, while another one is not again
 
@@ -213,9 +214,10 @@ class TensorLabels:
         self._known: tuple[Any, _Place] | None = None  # what is evaluated, and its labels
         self._first = 0.0  # what `measure` says of the training's first step that told anything
         self._hot.hears_next_loss = False
-        # Until what was evaluated is judged: after how many steps that was, in which line of the
-        # program, and what the loss would be given, by the key.
-        self._asked_after = 0
+        # Until what was evaluated is judged: after how many steps that was, how many losses of
+        # others were heard since, in which line of the program that was, and what the loss would be
+        # given, by the key.
+        self._asked_after = self._heard = 0
         self._asked_in: Line | None = None
         self._waiting: dict[Any, torch.Tensor] = {}
 
@@ -223,6 +225,11 @@ class TensorLabels:
     def listens(self) -> bool:
         """Whether passes of an evaluation are to be heard, whatever else is due."""
         return self._agreed == _STEPS and not self._is_over
+
+    @property
+    def computes_late(self) -> bool:
+        """Whether the loss that is computed now is of an evaluation that has ended."""
+        return self._computation.is_late
 
     def end(self) -> None:
         """Evaluations have losses, or none can be computed."""
@@ -306,7 +313,11 @@ class TensorLabels:
             or not isinstance(target, torch.Tensor)
             or not self._is_of_model(scores)
         ):
-            self._hot.hears_next_loss = True  # another one of the same step may be
+            self._heard += 1
+            if self._heard < _MOST_HEARD:
+                self._hot.hears_next_loss = True  # another one of the same step may be
+            else:
+                self._judged()  # many are of another training
             return
         waiting, line = self._waiting, self._asked_in
         try:
@@ -371,7 +382,7 @@ class TensorLabels:
         where = f"evaluation/{roles.loss}"
         if not sources.has(where):
             sources.put(where, line)  # not where the training's loss is
-        self._computation.compute(roles.loss, self._settings, waiting[key], others)
+        self._computation.compute(roles.loss, self._settings, waiting[key], others, is_late=True)
         self._evaluations.end()  # the training goes on
 
     def _is_alike(self) -> bool:
@@ -474,7 +485,7 @@ class TensorLabels:
         """For the training's next loss."""
         if self._asked_after != self._hot.steps or not self._waiting:
             self._waiting, self._asked_in = {}, sources.here()
-            self._asked_after = self._hot.steps
+            self._asked_after, self._heard = self._hot.steps, 0
         if scores.numel() + sum(each.numel() for each in self._waiting.values()) <= _MOST_KEPT:
             self._waiting[key] = scores.clone()
         self._hot.hears_next_loss = True

@@ -93,6 +93,7 @@ class LossNotDecreasing final : public Rule {
         if (step.mode() == model::Mode::kTrain && loop_fact(step, "trainings")) {
             seen_ = Seen();  // another one begins, as the loss does
             rows_ = RowsChange();
+            neighbours_ = Neighbours();
         }
         rows_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
@@ -100,6 +101,8 @@ class LossNotDecreasing final : public Rule {
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;
         evaluated_as_ = name_in_evaluations(step);
+        if (const auto written = loop_fact(step, "loss_is_written_out"))
+            seen_.is_written_out = written->value != 0;
         note_targets(step);
         if (seen_.evaluated > 0) {
             const double evaluation = seen_.sum / static_cast<double>(seen_.evaluated);
@@ -113,11 +116,7 @@ class LossNotDecreasing final : public Rule {
             seen_.sum = 0;
             seen_.evaluated = 0;
         }
-        if (seen_.of_any > 0) {
-            seen_.evaluations_by_any.add(seen_.sum_of_any / static_cast<double>(seen_.of_any));
-            seen_.sum_of_any = 0;
-            seen_.of_any = 0;
-        }
+        seen_.evaluation_of_any_ends();
         const std::uint64_t n = loss_.count();
         if (n >= kFirst) ++judged_;
         if (n >= 10) {
@@ -140,9 +139,10 @@ class LossNotDecreasing final : public Rule {
     }
     // There is nothing more to wait for.
     void on_end(FindingSink& sink) override {
+        seen_.evaluation_of_any_ends();
         if (loss_.count() < kShort || !firing_.empty()) return;
         stands_still_ = loss_.count() < min_steps_ && is_stalled();
-        if (stands_still_ || has_learned_nothing() || is_without_signal()) set("stalled", true, sink);
+        if (stands_still_ || has_learned_nothing() || are_labels_without_signal()) set("stalled", true, sink);
         else if (loss_.count() >= min_steps_ && is_stalled(Doubt::kAgainst) && is_flat_by_all_that_is_known())
             fire_without_signal(sink);
     }
@@ -173,13 +173,21 @@ class LossNotDecreasing final : public Rule {
         double best_evaluation = std::numeric_limits<double>::infinity();
         double sum = 0;  // of the evaluation that goes on, of `evaluated` steps
         std::uint64_t evaluated = 0, evaluations = 0;
-        double sum_of_any = 0;  // the same, by whatever loss functions
+        std::string any;  // the first loss function of evaluations, whichever it is
+        double sum_of_any = 0;
         std::uint64_t of_any = 0;
         Blocks evaluations_by_any;
+        bool is_written_out = false;  // the loss is a mean of squared or absolute differences
         double last_evaluation = 0, evaluation_at_best = 0;
         std::uint64_t evaluations_before_rise = 0;  // until the loss had risen half the way to its start
         std::uint64_t agreed_in_a_row = 0;          // evaluations below the first losses, as training was
         Blocks gradients;
+
+        void evaluation_of_any_ends() {
+            if (of_any > 0) evaluations_by_any.add(sum_of_any / static_cast<double>(of_any));
+            sum_of_any = 0;
+            of_any = 0;
+        }
     };
 
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
@@ -224,7 +232,8 @@ class LossNotDecreasing final : public Rule {
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
             if (!std::isfinite(sample.value)) continue;
-            if (name.starts_with("loss/")) {
+            if (seen_.any.empty() && name.starts_with("loss/")) seen_.any = name;
+            if (name == seen_.any) {
                 seen_.sum_of_any += sample.value;
                 ++seen_.of_any;
             }
@@ -248,7 +257,7 @@ class LossNotDecreasing final : public Rule {
     // It is above 90 % of guessing after so many steps, and by all that a distance tells, inputs have nothing
     // to do with their labels: what it still learns is known by heart. With many classes hardly any row has
     // one of its own class beside it.
-    [[nodiscard]] bool is_without_signal() const {
+    [[nodiscard]] bool are_labels_without_signal() const {
         const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
         constexpr std::size_t kMostClasses = 20;
         constexpr double kFewestRows = 250, kNear = 0.1, kOften = 4;
@@ -265,6 +274,9 @@ class LossNotDecreasing final : public Rule {
                (seen_.evaluations == 0 || seen_.best_evaluation > 0.95 * *base);
     }
 
+    [[nodiscard]] bool is_of_numbers() const {
+        return !loss_.is_game() && (seen_.is_written_out || is_regression(function_of_loss(evaluated_as_)));
+    }
     // Of a regression's evaluations, by whatever function: they are of many rows, and so know better than the
     // loss of single batches. Nothing where they are few.
     struct Evaluations {
@@ -274,23 +286,21 @@ class LossNotDecreasing final : public Rule {
     [[nodiscard]] std::optional<Evaluations> evaluations() const {
         constexpr std::size_t kMany = 8;
         const auto means = seen_.evaluations_by_any.means();
-        if (loss_.base_rate() || means.size() < kMany) return std::nullopt;
+        if (!is_of_numbers() || means.size() < kMany) return std::nullopt;
         const auto late = means.last(means.size() / 2);
         return Evaluations{means.front(), median({late.begin(), late.end()}), trend_z(means) < -2.5};
     }
     [[nodiscard]] bool are_evaluations_flat() const {
         const auto seen = evaluations();
-        return seen && !seen->falls &&
-               std::abs(seen->first - seen->late) <= tolerance_ * std::abs(seen->first);
+        return seen && !seen->falls && seen->first - seen->late <= tolerance_ * std::abs(seen->first);
     }
     // Evaluations of a regression stand still as well, or its inputs have nothing to do with their labels, by
     // all that a distance tells.
     [[nodiscard]] bool is_flat_by_all_that_is_known() const {
         constexpr double kFewestRows = 250, kNear = 0.1;
         const std::optional<double> unlike = neighbours_.unlike();
-        if (loss_.base_rate()) return false;
-        return are_evaluations_flat() ||
-               (unlike && neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear);
+        return is_of_numbers() && (are_evaluations_flat() || (unlike && neighbours_.rows() >= kFewestRows &&
+                                                              std::abs(*unlike - 1) < kNear));
     }
 
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its

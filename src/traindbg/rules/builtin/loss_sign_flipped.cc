@@ -106,7 +106,8 @@ class LossSignFlipped final : public Rule {
         // Of torch.distributions: an entropy, too, is such a mean, of what the model itself draws.
         const bool is_density = sign->place == "log_prob";
         if (is_density) finding.severity = model::Severity::kWarning;
-        const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability";
+        const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability" ||
+                             sign->place == "log_of_probability";
         finding.tensor = by_hand ? std::string("loss") : base::format("loss/{}", sign->place);
         const std::string_view whose = is_density ? "data" : "labels";
         finding.message =

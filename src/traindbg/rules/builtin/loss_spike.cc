@@ -46,7 +46,8 @@ const model::RuleInfo kLossSpike = {
         "- Led astray, until when: the warning is taken back once the loss is back, if that took less than "
         "a quarter of the training.\n"
         "- Batches unlike the others (warning), from the start on: the loss of three or more batches was "
-        "above a hundred times its usual value and its start, and usual right before and after each.\n"
+        "above a hundred times its usual value and its start, or that of five or more above a hundred "
+        "times its usual value and ten times its start. It was usual right before and after each.\n"
         "- Note only (info): a loss that goes far above its start, or is not finite any more, stays a note "
         "here. It is reported by loss_not_decreasing, exploding_gradient and non_finite.\n"
         "- A new level: after twice `patience` steps, a level that is no warning counts as the usual one.",

@@ -300,7 +300,7 @@ class NonFinite final : public Rule {
         take("divides_by_measure", true);
         take("logs_probability", false);
         for (const LoopFact& sign : loop_facts(step, "loss_sign"))
-            is_loss_a_logarithm_ = is_loss_a_logarithm_ || sign.place == "log_probability";
+            is_loss_a_logarithm_ = is_loss_a_logarithm_ || sign.place == "log_of_probability";
     }
 
     // The operation that made the first value that is not finite, as far as it can be told.
@@ -333,8 +333,8 @@ class NonFinite final : public Rule {
                                   : line.empty()          ? "The model or its loss"
                                                           : "The model" + line;
         // Where a gradient is the first, its layer is not where it went wrong.
-        if (!hazard.place.empty() || origin_->pass != Pass::kForward)
-            finding_.layer = is_of_loss ? "loss" : hazard.place;
+        if (!hazard.place.empty() || origin_->pass != Pass::kForward) finding_.layer = hazard.place;
+        if (is_of_loss) finding_.tensor = "loss";
         if (hazard.is_division) {
             finding_.message += base::format(
                 " {} divides by a norm, a deviation or a sum to which nothing is added, or takes its root, "
@@ -546,7 +546,7 @@ class NonFinite final : public Rule {
     double weight_norm_ = 0;
     std::optional<Bad> origin_;
     std::vector<Hazard> hazards_;
-    bool is_loss_a_logarithm_ = false;  // the mean of log-probabilities that are written out
+    bool is_loss_a_logarithm_ = false;  // the mean of logarithms of a softmax or sigmoid
     SummedLoss summed_;
     bool origin_is_input_ = false;
     bool grew_ = false;  // values, before the first one that was not finite

@@ -58,8 +58,9 @@ const model::RuleInfo kTrainValMismatch = {
         "(means within 0.3 standard deviations, these within 1.3 times). Each of the last five, of fifteen "
         "or more, differs from the first five by `shift` or `scale`, and by six times the deviation that "
         "their changes from one to the next tell.\n"
-        "- Drift is not reported of inputs that are computed by other models which are trained, nor while "
-        "one batch comes again in the last five.\n"
+        "- Drift is not reported of inputs that are computed by other models which are trained, nor anew "
+        "while "
+        "one batch comes twice in a row in the last five.\n"
         "- destructive_augmentation (warning): the training's inputs are other ones each time, except for "
         "those of which nothing is left. They spread more than `noise` times as wide as the evaluation's, "
         "or hold exact zeros in a fifth more of their values. Either is by more than six times what "
@@ -421,7 +422,8 @@ class TrainValMismatch final : public Rule {
             std::max({spread(input.first_stds.values()), jumps(input.stds), 1e-6 * first.std});
         const auto means = input.means.last(kFirst), stds = input.stds.last(kFirst);
         // One batch that comes again, as in the steps of a task, is one.
-        if (std::adjacent_find(means.begin(), means.end()) != means.end()) return false;
+        for (std::size_t i = 1; i < means.size(); ++i)
+            if (means[i] == means[i - 1] && stds[i] == stds[i - 1]) return input.has_drifted;
         const auto all = [&](std::span<const double> values, auto&& is_off) {
             return std::all_of(values.begin(), values.end(), is_off);
         };

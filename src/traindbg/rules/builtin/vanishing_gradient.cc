@@ -41,7 +41,7 @@ const model::RuleInfo kVanishingGradient = {
         "- In time, when: at the end of the run after `stall` steps, or after twice as many while the "
         "training goes on.\n"
         "- In time, at the end of the run: the downward trend does not count where the loss of guessing is "
-        "known.",
+        "known and the loss is above 90 % of its start.",
     .why =
         "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
         "layers stay at their random values and the model is as good as its last layers alone.",
