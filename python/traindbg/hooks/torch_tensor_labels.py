@@ -283,7 +283,9 @@ class TensorLabels:
             is_same = self._roles is None or (
                 roles == self._roles and are_equal(settings, self._settings)
             )
-            if roles is None or not is_same:
+            # Of other shapes, each of the outputs is compared with all labels.
+            is_spread = are_numbers(name) and scores.shape != target.shape
+            if roles is None or not is_same or is_spread:
                 self.end()
             elif self._of_training.add(name, scores.detach(), target.detach()):
                 self._roles = roles

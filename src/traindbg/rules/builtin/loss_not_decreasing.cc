@@ -258,9 +258,9 @@ class LossNotDecreasing final : public Rule {
     // to do with their labels: what it still learns is known by heart. With many classes hardly any row has
     // one of its own class beside it.
     [[nodiscard]] bool are_labels_without_signal() const {
-        const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
+        const std::optional<double> base = loss_.base_rate();
         constexpr std::size_t kMostClasses = 20;
-        constexpr double kFewestRows = 250, kNear = 0.1, kOften = 4;
+        constexpr double kOften = 4;
         // Of fewer steps, it must be no better than guessing, and not on its way; unless its rows came so
         // often that they may be known by heart.
         const bool is_short = loss_.count() < min_steps_;
@@ -268,12 +268,17 @@ class LossNotDecreasing final : public Rule {
         if (is_short &&
             (means.size() < 20 || (trend_z(means.last(means.size() / 2)) < -2.5 && rows_.times() < kOften)))
             return false;
-        return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
-               neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
+        return base && loss_.classes() > 2 && loss_.classes() <= kMostClasses && are_neighbours_unlike() &&
                loss_.level() > (is_short ? 0.95 : 0.9) * *base &&
                (seen_.evaluations == 0 || seen_.best_evaluation > 0.95 * *base);
     }
 
+    // By all that a distance tells, inputs have nothing to do with their labels.
+    [[nodiscard]] bool are_neighbours_unlike() const {
+        constexpr double kFewestRows = 250, kNear = 0.1;
+        const std::optional<double> unlike = neighbours_.unlike();
+        return unlike && neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear;
+    }
     [[nodiscard]] bool is_of_numbers() const {
         return !loss_.is_game() && (seen_.is_written_out || is_regression(function_of_loss(evaluated_as_)));
     }
@@ -297,10 +302,7 @@ class LossNotDecreasing final : public Rule {
     // Evaluations of a regression stand still as well, or its inputs have nothing to do with their labels, by
     // all that a distance tells.
     [[nodiscard]] bool is_flat_by_all_that_is_known() const {
-        constexpr double kFewestRows = 250, kNear = 0.1;
-        const std::optional<double> unlike = neighbours_.unlike();
-        return is_of_numbers() && (are_evaluations_flat() || (unlike && neighbours_.rows() >= kFewestRows &&
-                                                              std::abs(*unlike - 1) < kNear));
+        return is_of_numbers() && (are_evaluations_flat() || are_neighbours_unlike());
     }
 
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
