@@ -748,6 +748,12 @@ def test_what_is_no_padding():
     ids[:, -1] = 5  # each row ends with the same word, at the same place
     assert padding_of(ids) is None
     assert padding_of(torch.randn(6, 12)) is None
+    for real in (
+        REAL,
+        REAL[-2:],
+        ~REAL,
+    ):  # a mask of numbers, where rows of full length may be most
+        assert padding_of(real.long()) is None
 
 
 def test_next_values():
@@ -904,6 +910,8 @@ REAL = IDS != 0
         ([IDS, ~REAL], True, {0.0}),  # for nn.MultiheadAttention
         ([IDS, REAL.roll(-2, 0)], True, {1.0}),
         ([IDS, ~REAL.roll(-2, 0)], True, {1.0}),
+        ([IDS, REAL.long()], True, {0.0}),  # of the numbers 0 and 1
+        ([IDS, REAL.roll(-2, 0).long()], True, {1.0}),
         ([IDS.flip(1), REAL.flip(1).roll(-2, 0)], True, {1.0}),  # padded in front
         ([IDS, REAL.flip(1)], True, {0.0}),  # at the other end: another fact tells of that
         ([IDS, REAL | REAL.roll(-2, 0)], True, {0.0}),  # shows more than there is, nowhere less
@@ -930,6 +938,18 @@ def test_a_mask_that_is_given_with_other_rows(inputs, is_alone, expected):
     looks.called("", F.scaled_dot_product_attention, (h, h, h, REAL[:, None, None]), {}, h)
     told = {value for name, value, _ in looks.facts() if name == "padding_of_other_rows"}
     assert told == expected
+
+
+@pytest.mark.parametrize("as_type", [torch.bool, torch.long])
+def test_a_mask_that_shows_most_rows_whole(as_type):
+    real = torch.arange(LENGTH) < torch.tensor([LENGTH] * 5 + [LENGTH - 2])[:, None]
+    looks = SequenceObserver()
+    looks.begin(True, nn.Linear(1, 1))
+    for tensor in (words()[:, :LENGTH] * real, real.to(as_type)):
+        looks.input_given(tensor)
+    h = torch.randn(6, 1, LENGTH, 4)
+    looks.called("", F.scaled_dot_product_attention, (h, h, h, real[:, None, None]), {}, h)
+    assert not [value for name, value, _ in looks.facts() if name != "masks_added" and value > 0]
 
 
 def held_by(looks: SequenceObserver) -> int:

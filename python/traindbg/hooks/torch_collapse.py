@@ -241,6 +241,7 @@ class Outputs:
         self._spreads: list[Spread] = []
         self.target: Number | None = None  # as `deviation` of what a loss compares with
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
+        self.places: dict[int, str] = {}  # of these
         self._keeps_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
         # Of a model that is never called itself, as by a method of its own, the part that is called
@@ -389,6 +390,7 @@ class Outputs:
             mark_returned(tensor, mark)
             with own_operations():
                 self.returned[mark] = tensor.detach()
+            self.places[mark] = place + suffix
         self._take_spread(place, suffix, tensor)
 
     def _take_spread(self, place: str, suffix: str, tensor: torch.Tensor) -> None:

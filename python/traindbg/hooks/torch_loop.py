@@ -33,6 +33,7 @@ from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_leaves import OptimizedInputs
 from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
+from traindbg.hooks.torch_loss_graph import summed_output
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
 from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
@@ -358,6 +359,9 @@ class LoopObserver:
         owners = self._models.owners()
         if self._outputs is not None and self._outputs.returned:
             self._penalized = parameters_of_penalty(root, self._outputs.returned, owners)
+            summed = summed_output(root, self._outputs.returned)
+            if summed is not None:
+                self._teller.fact("loss_sums_output", 1, self._outputs.places[summed])
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
             for model, _ in self._models.models()

@@ -51,6 +51,16 @@ _RESHAPED = frozenset(
         "ViewBackward0",
     }
 )
+# What sums up values, each times a number.
+_SUMMED = _RESHAPED | {
+    "DivBackward0",
+    "MeanBackward0",
+    "MeanBackward1",
+    "MulBackward0",
+    "NegBackward0",
+    "SumBackward0",
+    "SumBackward1",
+}
 # What may be done to a difference before it becomes a loss: a part of it, in another shape.
 _OF_A_DIFFERENCE = (SAME_VALUE - {"ToCopyBackward0"}) | {"SliceBackward0"}
 _RETURNED = "traindbg.returned"  # in a node's metadata
@@ -178,6 +188,25 @@ def _returned(node: Any) -> int | None:
         if node.name() not in _RESHAPED:
             return None
         node = node.next_functions[0][0]
+    return None
+
+
+def summed_output(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> int | None:
+    """The number of what a model returned, if the loss is but the sum of its values, or their mean.
+
+    Or weighted by numbers, as by a mask. Then it is a loss itself, one for each of its values.
+    """
+    node = loss.grad_fn
+    for _ in range(_MOST_NODES):
+        if node is None:
+            return None
+        number = node.metadata.get(_RETURNED)
+        if number in returned and returned[number].numel() > 1:
+            return int(number)
+        if node.name() not in _SUMMED:
+            return None
+        inputs = [edge[0] for edge in node.next_functions if edge[0] is not None]
+        node = inputs[0] if len(inputs) == 1 else None
     return None
 
 

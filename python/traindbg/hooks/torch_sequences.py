@@ -407,16 +407,26 @@ def _sees_which(sight: _Sight, known: torch.Tensor) -> tuple[bool, bool]:
     return bool(torch.maximum(nexts, later) >= 0.5), bool(sight.earlier)
 
 
+def says_yes_or_no(values: torch.Tensor) -> bool:
+    """Whether it is a mask: of truth values, or of the integers 0 and 1."""
+    if values.dtype == torch.bool or values.dim() != 2:
+        return values.dtype == torch.bool
+    return not values.is_floating_point() and bool(((values == 0) | (values == 1)).all())
+
+
 def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
     """Where rows are padded: True. [rows, length] of integers, or [rows, length, values].
 
     Padding is one number (of vectors, 0) that stands only at the ends of rows, or only at their
-    beginnings, as often as rows differ in length. None where there is none, or it cannot be told.
+    beginnings, as often as rows differ in length. None where there is none, or it cannot be told,
+    as by 0s and 1s, of which either may be the padding.
     """
     if ids.dim() == 3:
         is_it = (ids == 0).all(-1)
         candidates = [is_it]
     elif ids.dim() == 2 and not ids.is_floating_point() and ids.dtype != torch.bool:
+        if says_yes_or_no(ids):
+            return None
         ends = [ids[:, -1], ids[:, 0]]
         candidates = [ids == end.mode().values for end in ends]
     else:
@@ -627,7 +637,7 @@ class _Seen:
         As a mask of shape (batch, 1, length, 1) does, where (batch, 1, 1, length) is meant.
         """
         asked: tuple[bool, str] | None = None
-        if sum(given.values.dtype != torch.bool for given in self._inputs) > 1:
+        if sum(not says_yes_or_no(given.values) for given in self._inputs) > 1:
             return None  # keys may be those of another one
         for mask in self._masks:
             keys = mask.shown.shape[2]
@@ -635,8 +645,8 @@ class _Seen:
                 x = given.values
                 if x.dim() < 2 or x.shape[1] not in (keys, keys - 1):
                     continue
-                if x.dtype == torch.bool:
-                    paddings = list(_lengths_said(x)) if x.dim() == 2 else []
+                if says_yes_or_no(x):
+                    paddings = list(_lengths_said(x.bool())) if x.dim() == 2 else []
                 else:
                     padding = padding_of(x) if x.dim() < 4 else None
                     paddings = [] if padding is None else [padding]
@@ -656,8 +666,8 @@ class _Seen:
         As they were given, whatever the model makes of their order. None: that cannot be told, as
         where something else is given that a mask may belong to.
         """
-        ids = [given.values for given in self._inputs if given.values.dtype != torch.bool]
-        masks = [given.values for given in self._inputs if given.values.dtype == torch.bool]
+        ids = [x.values for x in self._inputs if not says_yes_or_no(x.values)]
+        masks = [x.values.bool() for x in self._inputs if says_yes_or_no(x.values)]
         is_whole = self._is_all and all(len(x.values) == x.rows for x in self._inputs)
         if not (is_whole and ids and masks):
             return None

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,9 @@ const model::RuleInfo kRepresentationCollapse = {
         "does. Of everything that is returned, this must be less than 15 % of what it was.\n"
         "- One value a sample: where models return only that, as the distance of a pair, the same is asked "
         "of the last layer that was called two to four times in a step, once for each input. Not judged "
-        "where several optimizers play against each other.",
+        "where several optimizers play against each other.\n"
+        "- Not judged: what the loss is only the sum or the mean of, each value times a number at most. It "
+        "is a loss itself, such as the log-probability of each token.",
     .why =
         "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
         "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
@@ -95,6 +98,7 @@ class RepresentationCollapse final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_labels(step, sink);
         look_at_policy(step, sink);
+        look_at_losses(step, sink);
         game_.observe(step);
         if (is_supervised_ || has_policy_) return;
         look_at(step, "output_deviation", "output_size", sink);
@@ -131,6 +135,11 @@ class RepresentationCollapse final : public Rule {
         for (const auto& [place, output] : outputs_) sink.clear(place);
         sink.clear(kTurn);
     }
+    // What the loss is but the sum of is a loss itself, one for each value: all of them may become small.
+    void look_at_losses(const model::StepView& step, FindingSink& sink) {
+        for (const LoopFact& summed : loop_facts(step, "loss_sums_output"))
+            if (losses_.emplace(std::string(summed.place)).second) sink.clear(summed.place);
+    }
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
         labels_.observe(step);
@@ -152,7 +161,7 @@ class RepresentationCollapse final : public Rule {
                  FindingSink& sink) {
         for (const LoopFact& deviation : loop_facts(step, deviations))
             for (const LoopFact& size : loop_facts(step, sizes))
-                if (size.place == deviation.place)
+                if (size.place == deviation.place && !losses_.contains(deviation.place))
                     look(step, deviation, size.value, directions_of(step, deviation.place), sink);
     }
 
@@ -289,6 +298,7 @@ class RepresentationCollapse final : public Rule {
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     Game game_;
     std::map<std::string, Output, std::less<>> outputs_;
+    std::set<std::string, std::less<>> losses_;  // places of outputs that are losses
 };
 
 std::vector<model::Requirement> representation_collapse_needs(const Parameters&) {
