@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import math
 import weakref
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -352,3 +354,83 @@ def test_of_methods_that_use_no_such_value_nothing_is_told(kind, run_dir):
 def test_passes_that_are_left_out_leave_no_mode_behind_and_nothing_changes(run_dir):
     watched = fingerprint(train_towers("cut", run_dir, skip=True), [])
     assert watched == fingerprint(train_towers("cut", skip=True), [])
+
+
+class Masked(nn.Module):
+    """An encoder with a vector of its own, which only a mask that is off would use."""
+
+    def __init__(self, is_cut: bool) -> None:
+        super().__init__()
+        self.masked = nn.Parameter(torch.rand(12))
+        self.layers = nn.Sequential(nn.Linear(12, 8), nn.Tanh())
+        self.is_cut = is_cut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.layers(x)
+        return x.detach() if self.is_cut else x
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_contains_trained_layers_does_not_run_before_them(is_cut, run_dir):
+    torch.manual_seed(0)
+    model = nn.Sequential(OrderedDict(encoder=Masked(is_cut), head=nn.Linear(8, 3)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(STEPS):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    found = told(run_dir)
+    assert found.get("detached_modules") == (("encoder", 2) if is_cut else None)
+    assert ("unused_modules" in found) == (not is_cut)
+
+
+LIBRARY = """
+from torch import nn
+
+class Stages(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.first, self.second, self.depth = nn.Linear(12, 12), nn.Linear(12, 12), depth
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.second(x) if self.depth > 1 else x
+"""
+
+
+class Users(nn.Module):
+    def __init__(self, stages: nn.Module, calls_it: bool = True) -> None:
+        super().__init__()
+        self.stages, self.head, self.calls_it = stages, nn.Linear(12, 3), calls_it
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.stages(x) if self.calls_it else x)
+
+
+@pytest.mark.parametrize("who", ["library", "user", "user of a library"])
+def test_who_leaves_a_module_out(who, tmp_path, run_dir, monkeypatch):
+    if who == "library":
+        (tmp_path / "site-packages").mkdir()
+        (tmp_path / "site-packages" / "stages_of_a_library.py").write_text(LIBRARY)
+        monkeypatch.syspath_prepend(tmp_path / "site-packages")
+        model = Users(importlib.import_module("stages_of_a_library").Stages(1))
+    elif who == "user":
+        model = Users(nn.Sequential(nn.Linear(12, 12)), calls_it=False)
+    else:
+        from transformers import BertConfig, BertModel
+
+        small = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
+        config = BertConfig(vocab_size=8, intermediate_size=12, **small)
+        model = Users(BertModel(config), calls_it=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(STEPS):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    assert "uncalled_modules" in told(run_dir)
+    by_library = td.Run(run_dir).scalars("loop/uncalled_modules_by_library").values
+    assert set(by_library.tolist()) == {float(who == "library")}

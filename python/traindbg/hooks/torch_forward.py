@@ -102,6 +102,21 @@ def _is_nested(module: torch.nn.Module) -> bool:
     return calls > 1
 
 
+def _keywords_of(module: torch.nn.Module) -> dict[str, Any] | None:
+    """In a hook before the forward of `module`: its keyword arguments, which hooks are not given.
+
+    A loss that the forward computes itself, of labels that it is given, comes before what a hook is
+    told after it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            given = frame.f_locals
+            return given.get("kwargs") if given.get("self") is module else None
+        frame = frame.f_back
+    return None
+
+
 class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
@@ -237,6 +252,7 @@ class ForwardObserver:
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
         self._takes_inputs = True  # in the pass under way
+        self._has_keywords = False  # it has taken those among them
         self._parts_are_next = False  # once the evaluation that is observed is over
         self._stand_in = StandIn()
         self.calls = 0  # of the root, seen in Python
@@ -402,7 +418,8 @@ class ForwardObserver:
                     self._pass_ends()
                     self._sink.forward_raised()
                     return
-                self._take_inputs(rest[0])
+                if not self._has_keywords:
+                    self._take_inputs(rest[0])
                 self._sink.model_called(module, args, rest[0])
                 if self._root_place.is_leaf and self.observing:
                     self._module_called(self._root_place, output)
@@ -440,6 +457,9 @@ class ForwardObserver:
             self._path.inputs_only = wanted in (INPUTS, RETURN)
             self._takes_inputs = wanted != RETURN
             self._take_inputs(args)
+            keywords = _keywords_of(root) if self._takes_inputs else None
+            self._has_keywords = keywords is not None
+            self._take_inputs(keywords)
             if self._path.inputs_only:
                 return
             self._enter(root)

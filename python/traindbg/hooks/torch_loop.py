@@ -780,6 +780,8 @@ class LoopObserver:
                 has_later = True
                 break
             module = self.modules().get(path)
+            if module is not None and any(id(p) in self._ever_reached for p in module.parameters()):
+                continue  # it runs around what is trained, not before
             fresh = are_fresh([(module, name, p) for name, p in own])
             known = [is_it for is_it in fresh if is_it is not None]
             before.append((path, had_gradients, any(known) if known else None))

@@ -8,6 +8,7 @@ names of files, functions and numbers of lines are kept, no frame and no text of
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import sysconfig
@@ -170,6 +171,11 @@ class Sources:
         if owner is None:
             owner = self._owners[file] = _whose(path_of(file))
         return owner
+
+    def owner_of_forward(self, kind: type[torch.nn.Module]) -> int:
+        """Who says what modules of a class call: USERS, LIBRARYS or FRAMEWORKS."""
+        code = getattr(inspect.unwrap(kind.forward), "__code__", None)
+        return FRAMEWORKS if code is None else self.owner(code.co_filename)
 
     def _line_of_class(self, kind: type) -> Line | None:
         code = getattr(vars(kind).get("__init__"), "__code__", None)

@@ -25,6 +25,7 @@ from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import are_fresh
 from traindbg.hooks.torch_shards import local_part
+from traindbg.hooks.torch_sources import FRAMEWORKS, LIBRARYS, sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -309,7 +310,29 @@ class Untrained:
         if uncalled:
             fresh = [True in _fresh(*modules[place]) for place in uncalled[:_MOST_MODULES]]
             self._teller.fact("uncalled_modules_fresh", float(any(fresh)))
+            by_library = all(map(self._is_left_out_by_library, uncalled[:_MOST_MODULES]))
+            self._teller.fact("uncalled_modules_by_library", float(by_library))
         self._tell("unused_modules", unused if is_followed else [], every)
+
+    def _is_left_out_by_library(self, place: str) -> bool:
+        """Whether the module that would call it is of an installed package, which has its reasons.
+
+        Such as the later stages of an encoder of which fewer were asked for.
+        """
+        for model, prefix in self._models.models():
+            if not place.startswith(prefix):
+                continue
+            path, parents = place[len(prefix) :], dict(model.named_modules())
+            while path:
+                path = path.rpartition(".")[0]
+                parent = parents.get(path)
+                if parent is None:
+                    break
+                owner = sources.owner_of_forward(type(parent))
+                is_asked = not path or any(id(m) in self._called for m in parent.modules())
+                if is_asked and owner != FRAMEWORKS:
+                    return owner == LIBRARYS
+        return False
 
     def tell_parts(self, parts: Places, trained: set[int]) -> None:
         """Of single parameters that never had a gradient, of modules others of which had one.

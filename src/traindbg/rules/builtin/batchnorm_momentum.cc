@@ -38,7 +38,7 @@ const model::RuleInfo kBatchnormMomentum = {
         "last batch alone. Half of `gap` is enough. As single batches may be lucky ones, the evaluation "
         "loss must be more than 1.3 times the training loss at two of the last four evaluations.\n"
         "- Large momentum, off by all of `gap`: evaluation results of any size are enough, as each is of "
-        "another draw.\n"
+        "another draw. Where the loss is given 8 samples or fewer at a time, a quarter of `gap` is.\n"
         "- Large momentum is judged only where the model is never called in training mode without "
         "gradients, by which the statistics may be made anew.\n"
         "- Momentum of 0 (warning): the running statistics are still mean 0 and variance 1 after a batch "
@@ -116,6 +116,7 @@ class BatchNormMomentum final : public Rule {
 
   private:
     static constexpr const char* kLast = "last";
+    static constexpr double kFewSamples = 8;  // of a batch
 
     // The loss of an evaluation of several batches is their mean.
     void note_evaluation(const model::StepView& step, FindingSink& sink) {
@@ -157,6 +158,8 @@ class BatchNormMomentum final : public Rule {
         // What one batch happens to be decides: some evaluations are lucky.
         if (momentum_ >= 0.9 && !has_other_statistics_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
             return kLast;
+        // Of so few samples it is nothing to normalise by, even where the loss does not show it yet.
+        if (is_of_few() && !harm_.values().empty() && are_mostly_off(gap_ / 4)) return kLast;
         if (!are_mostly_off(gap_)) return nullptr;
         // So far off, each evaluation is of another draw, the lucky ones, too.
         if (momentum_ >= 0.9 && !has_other_statistics_ && !harm_.values().empty()) return kLast;
@@ -166,8 +169,12 @@ class BatchNormMomentum final : public Rule {
         if (is_over && harm_.values().empty() && left_now_ > left_ && gap > 2.5 * gap_) return "start";
         return nullptr;
     }
+    // The running statistics are those of a few samples.
+    [[nodiscard]] bool is_of_few() const {
+        return momentum_ >= 0.9 && !has_other_statistics_ && batch_ >= 1 && batch_ <= kFewSamples;
+    }
     [[nodiscard]] double limit_of(std::string_view reason) const {
-        if (reason == kLast) return gap_ / 2;
+        if (reason == kLast) return is_of_few() ? gap_ / 4 : gap_ / 2;
         if (reason == "batch" && batch_ <= samples_) return gap_ / 4;
         return reason == "start" && harm_.values().empty() ? 2.5 * gap_ : gap_;
     }

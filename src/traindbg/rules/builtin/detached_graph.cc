@@ -33,7 +33,8 @@ const model::RuleInfo kDetachedGraph = {
         "- Zero gradients (warning): over `steps_zero` steps, they have gradients that are exactly 0 at "
         "every look, because a factor or a mask of 0 lies between them and modules that are trained.\n"
         "- Never called (warning): at the end of a training of `steps_uncalled` steps or more, weights are "
-        "as an initialiser drew them and nothing called them.\n"
+        "as an initialiser drew them and nothing called them. It stays a note (info) where the class that "
+        "would call them is of an installed package.\n"
         "- Slope without a graph (error): at two looks in a row, torch.autograd.grad took a slope at some "
         "points without create_graph=True. The loss is computed from it other than by a factor, and trains "
         "the very weights that the slope depends on.\n"
@@ -242,6 +243,8 @@ class DetachedGraph final : public Rule {
         if (uncalled_.lasts(step) < steps_uncalled_) return;
         const std::optional<LoopFact> fresh = loop_fact(step, "uncalled_modules_fresh");
         const bool is_fresh = fresh && fresh->value > 0;
+        const std::optional<LoopFact> library = loop_fact(step, "uncalled_modules_by_library");
+        const bool is_by_library = library && library->value > 0;
         model::Finding finding = found(kMayCome, model::Severity::kInfo, uncalled_);
         finding.message =
             base::format("{} {} in the optimizer, and nothing calls {}: no gradient came since step {}.{}",
@@ -252,7 +255,13 @@ class DetachedGraph final : public Rule {
             "Call {0} in forward(), or remove it. A part that is trained later is well as it is.",
             uncalled_.fact->place);
         forgotten_.reset();
-        if (is_fresh) {
+        if (is_by_library)
+            finding.fix = base::format(
+                "Nothing: the class that would call {} is of an installed package. It is trained neither "
+                "here "
+                "nor where the model is used.",
+                uncalled_.fact->place);
+        if (is_fresh && !is_by_library) {
             forgotten_ = finding;
             forgotten_->key = kForgotten;
             forgotten_->severity = model::Severity::kWarning;
