@@ -59,7 +59,7 @@ from measure import faults_page, results
 from measure.errors import MeasureError
 from measure.journal import Journal
 from measure.outcomes import DEFAULT, ORIGINAL, Outcome, Task
-from measure.programs import GALLERY, Program, gallery, matches
+from measure.programs import GALLERY, Program, gallery, matches, packages_missing
 from measure.recording import (
     clock,
     directory_of,
@@ -255,6 +255,22 @@ def outcomes_of(tasks: list[Task], options: argparse.Namespace) -> list[Outcome]
     )
 
 
+def installed_of(programs: list[Program]) -> list[Program]:
+    """Those whose packages are installed. Says how many are not."""
+    missing = {program.name: packages_missing(program) for program in programs}
+    left_out = {name: packages for name, packages in missing.items() if packages}
+    if left_out:
+        wanted = ", ".join(sorted(set[str]().union(*left_out.values())))
+        print(
+            f"{len(left_out)} programs left out, such as {next(iter(left_out))}: not installed are "
+            f"{wanted}; pip install -r requirements/gallery.txt",
+            file=sys.stderr,
+        )
+    if len(left_out) == len(programs):
+        raise MeasureError("no program is left")
+    return [program for program in programs if program.name not in left_out]
+
+
 def run(options: argparse.Namespace) -> int:
     if options.check:
         results.part_of(options.check).check()
@@ -274,6 +290,8 @@ def run(options: argparse.Namespace) -> int:
             print(f"{program.name:45} {program.kind or program.odd}")
         return 0
     refuse_contradictions(options)
+    if not options.again:
+        programs = installed_of(programs)
     outcomes = outcomes_of(tasks_of(programs, options), options)
     seconds = sum(o.wall for o in outcomes)
     print_report(outcomes, verbose=options.verbose)

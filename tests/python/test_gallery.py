@@ -12,7 +12,7 @@ import sys
 import pytest
 from made_outcomes import MEASURE
 from measure import faults_page, results
-from measure.programs import constants_of, gallery
+from measure.programs import constants_of, gallery, packages_missing
 
 GALLERY = gallery()
 FAULTS = [program for program in GALLERY if program.kind]
@@ -55,6 +55,23 @@ def test_constants_are_read_without_running(tmp_path):
     script = tmp_path / "x.py"
     script.write_text('"""One.\n\nTwo."""\nKIND = "a_b"\nimport no_such_module\nraise SystemExit\n')
     assert constants_of(script) == ("One.\n\nTwo.", {"KIND": "a_b"})
+
+
+def test_programs_whose_packages_are_missing_are_left_out(tmp_path):
+    head = '"""One."""\nimport data, os\nfrom torch import nn\n'
+    header = 'KIND = "a"\nACCEPT = ()\nPLACE = ()\nSILENT = False\nEXACT = False\nEARLY = False\n'
+    (tmp_path / "faults").mkdir()
+    (tmp_path / "faults" / "data.py").write_text("")
+    for name, more in (("a_one", ""), ("a_two", "def f():\n    import no_such_package.part\n")):
+        (tmp_path / "faults" / f"{name}.py").write_text(head + header + more)
+    one, two = gallery(tmp_path)
+    assert packages_missing(one) == set()
+    assert packages_missing(two) == {"no_such_package"}
+    run = _run(MEASURE, "--gallery", str(tmp_path), "--only", "a_two")
+    assert run.returncode == 2
+    assert (
+        "1 programs left out, such as faults/a_two: not installed are no_such_package" in run.stderr
+    )
 
 
 def test_the_page_has_the_table_of_all_programs():

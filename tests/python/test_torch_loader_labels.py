@@ -495,10 +495,10 @@ OTHER_LABELS = {
     "raw units": (F.mse_loss, NUMBERS, 300 + 40 * NUMBERS, None),
     "other units": (F.mse_loss, NUMBERS, 2 + 3 * NUMBERS, None),
     "small units": (F.mse_loss, NUMBERS, 0.1 * NUMBERS, None),
-    "drawn": (F.cross_entropy, CLASSES, CLASSES[torch.randperm(320)], None),
     "ids": (F.mse_loss, NUMBERS, IDS, None),
     "ids like numbers": (F.mse_loss, NUMBERS, IDS[:, None].float(), None),
-    "ids like classes": (F.cross_entropy, CLASSES, IDS % 3, None),
+    "other classes": (F.cross_entropy, CLASSES, (CLASSES + 1) % 3, None),
+    "mostly yes": (F.binary_cross_entropy_with_logits, YES, (IDS % 16 > 0).float(), None),
     "placeholders": (F.cross_entropy, CLASSES, torch.zeros_like(CLASSES), None),
     "unknown": (F.binary_cross_entropy_with_logits, YES, -torch.ones_like(YES), None),
     "denormalised": (F.mse_loss, NUMBERS, NUMBERS, Denormalises(6, 1)),
@@ -518,6 +518,27 @@ def test_what_is_no_label_of_what_the_model_returns_says_nothing(case, tmp_path)
     outputs = 3 if loss is F.cross_entropy else 1
     train(tmp_path / "run", loss, data=data, outputs=outputs, model=model, is_known=False)
     assert losses(tmp_path / "run", loss.__name__) == []
+
+
+DEALT = torch.randperm(320, generator=torch.Generator().manual_seed(2))
+AT_CHANCE = {
+    "cross_entropy": (F.cross_entropy, CLASSES, CLASSES[DEALT], 3),
+    "yes or no": (F.binary_cross_entropy_with_logits, YES, YES[DEALT], 1),
+}
+
+
+@pytest.mark.parametrize("case", AT_CHANCE)
+def test_an_evaluation_at_chance_has_losses_from_its_third_pass_on(case, tmp_path):
+    """Nothing tells that they are labels but their place in the batch, and how frequent each is."""
+    loss, y, other, outputs = AT_CHANCE[case]
+    data = (
+        loaders(y)[0],
+        DataLoader(TensorDataset(X[OF_TRAINING:], other[OF_TRAINING:]), batch_size=4),
+    )
+    _, expected = train(tmp_path / "run", loss, data=data, outputs=outputs)
+    found = losses(tmp_path / "run", loss.__name__)
+    assert len(found) == (EPOCHS - 3) * len(data[1])
+    np.testing.assert_allclose(found, expected[-len(found) :], rtol=1e-6)
 
 
 def test_rows_of_the_training_are_no_evaluation(tmp_path):

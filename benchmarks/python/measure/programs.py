@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import importlib.util
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +41,21 @@ class Program(NamedTuple):
     early: bool = False  # there from the first steps on
     odd: str = ""  # of a healthy training: what looks wrong and is not
     probe: bool = False  # it is recorded with --probe
+
+
+def packages_missing(program: Program) -> set[str]:
+    """Packages that a program imports and that are not installed: those of
+    requirements/gallery.txt, perhaps."""
+    tree = ast.parse(program.path.read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module)
+    beside = {path.stem for path in program.path.parent.glob("*.py")}
+    found = {name.partition(".")[0] for name in names} - beside - set(sys.stdlib_module_names)
+    return {name for name in found if importlib.util.find_spec(name) is None}
 
 
 def constants_of(path: Path) -> tuple[str, dict[str, Any]]:

@@ -19,6 +19,8 @@ _EXPLAINED = 0.1  # of what chance leaves over
 _SLOPES = (0.5, 2.0)  # of labels by outputs
 _SPREADS = (0.4, 2.5)  # of labels, as multiples of the training's
 _ROUNDING = 0.02  # of probabilities in few bits
+_FEWEST_ALIKE = 64  # labels, whose classes are as frequent as the training's
+_APART = 0.3  # how far the shares of all classes may be off, half of the sum
 
 # Losses of torch.nn.functional; with the settings that a call of an evaluation has, too.
 OF_CLASSES = {
@@ -40,10 +42,11 @@ def are_probabilities(name: str, scores: torch.Tensor) -> torch.Tensor:
 
 
 class Labels(NamedTuple):
-    """Those that are numbers, in the steps of the training that agreed."""
+    """In the steps of the training that agreed."""
 
-    mean: float
+    mean: float  # of those that are numbers
     deviation: float
+    shares: tuple[float, ...] = ()  # of each class
 
 
 class Evidence:
@@ -125,6 +128,27 @@ class Evidence:
         is_of_unit = _SLOPES[0] < together / of_outputs < _SLOPES[1]
         is_much = is_of_unit and 2 * together > _EXPLAINED * apart
         return is_much and self._is_usual(t, tt / number)
+
+    def are_alike(self) -> bool:
+        """Whether labels are classes that are as frequent as the training's. Waits for a device."""
+        known = self._of_training
+        if self._sums is None or self._is_mixed or self._rows < _FEWEST_ALIKE or known is None:
+            return False
+        sums = self._sums.double().cpu()
+        if self._name in OF_CLASSES:
+            labels = sums[1] / sums[1].sum().clamp_min(1.0)
+            shares = torch.zeros_like(labels)
+            given = torch.tensor(known.shares[: len(labels)], dtype=labels.dtype)
+            shares[: len(given)] = given
+            has_several = bool((labels < 1).all()) and len(known.shares) > 1
+            return has_several and float((labels - shares).abs().sum()) / 2 < _APART
+        if self._name not in OF_TWO:
+            return False
+        number, _, t, _, tt, _ = sums
+        yes, squares = t / number, tt / number
+        is_one_or_zero = bool(((yes - squares).abs() < 1e-6).all())
+        is_both = bool(((yes > 0) & (yes < 1)).all()) and 0 < known.mean < 1
+        return is_one_or_zero and is_both and abs(float(yes.mean()) - known.mean) < _APART / 2
 
     def _is_usual(self, means: torch.Tensor, squares: torch.Tensor) -> bool:
         """Whether labels lie where those of the training did."""

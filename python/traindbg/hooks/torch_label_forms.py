@@ -156,6 +156,9 @@ class OfTraining:
     def __init__(self) -> None:
         self._labels: list[tuple[int, float, float]] = []  # how many, their sum, that of squares
         self.are_probabilities = True  # what its loss is given
+        self._of_each: (
+            list[int] | None
+        ) = []  # how often each class; None: they are no numbers of it
 
     def add(self, loss: str, scores: torch.Tensor, target: torch.Tensor) -> bool:
         """Of a step; whether it tells anything: of labels that are all the same nothing shows."""
@@ -164,13 +167,26 @@ class OfTraining:
         self.are_probabilities &= bool(are_probabilities(loss, scores))
         wide = target.to(widest_of(target))
         self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
+        self._count(target)
         return True
+
+    def _count(self, target: torch.Tensor) -> None:
+        if self._of_each is None or target.is_floating_point():
+            self._of_each = None
+            return
+        classes = target.reshape(-1)
+        of_each = torch.bincount(classes[classes >= 0], minlength=len(self._of_each)).tolist()
+        before = self._of_each + [0] * (len(of_each) - len(self._of_each))
+        self._of_each = [one + other for one, other in zip(before, of_each, strict=True)]
 
     def labels(self) -> Labels:
         number = sum(count for count, _, _ in self._labels)
         mean = sum(total for _, total, _ in self._labels) / number
         squares = sum(each for *_, each in self._labels) / number
-        return Labels(mean, max(squares - mean * mean, 0.0) ** 0.5)
+        deviation = max(squares - mean * mean, 0.0) ** 0.5
+        total = sum(self._of_each or ())
+        shares = [count / total for count in self._of_each or ()] if total > 0 else []
+        return Labels(mean, deviation, tuple(shares))
 
 
 def on_device_of(scores: torch.Tensor, settings: dict[str, Any]) -> dict[str, Any]:

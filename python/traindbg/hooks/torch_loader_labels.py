@@ -11,7 +11,9 @@ Nothing of tensors is listened to. What is what has to show:
  - That another data set is evaluated in the same way: one pass from its first batch to its last,
    no step in between, each batch given to the model once and as it came, and no loss computed.
  - That its labels are labels, and its rows not the training's: in one pass the model's outputs and
-   the labels go together by far more than chance, in the units of the training.
+   the labels go together by far more than chance, in the units of the training. Of a model that
+   tells nothing of that data they never do: in the third pass it is enough that the same part of a
+   batch has classes that are as frequent as the training's.
 
 From the next pass over that data set on, and no other, the training's loss is computed of each
 batch when the model has returned, and recorded as that of an evaluation; an event of the run
@@ -71,6 +73,7 @@ _MOST_STEPS = 32  # by which they have
 _BATCHES = 2  # that are kept: some loops draw one ahead, or from two loaders in turn
 _MOST_SETS = 4  # of data that may be evaluated
 _MOST_DRAWN = 256  # batches
+_PASSES_ALIKE = 3  # over the same data, after which it is enough that its classes are as frequent
 _MOST_PASSES = 8  # over data that do not show it is evaluated, or in which nothing is heard
 
 
@@ -291,7 +294,8 @@ class LoaderLabels:
             return
         data = weakref.ref(current.batches[-1].data)
         passes = self._sets.get(id(data()), (data, 0))[1]
-        if not current.evidence.is_enough():
+        is_told = current.evidence.is_enough()
+        if not is_told and not (passes + 1 >= _PASSES_ALIKE and current.evidence.are_alike()):
             self._sets[id(data())] = data, passes + 1
         elif current.evidence.are_probabilities() and not self._of_training.are_probabilities:
             self.end()

@@ -410,7 +410,7 @@ def _sees_which(sight: _Sight, known: torch.Tensor) -> tuple[bool, bool]:
 def says_yes_or_no(values: torch.Tensor) -> bool:
     """Whether it is a mask: of truth values, or of the integers 0 and 1."""
     if values.dtype == torch.bool or values.dim() != 2:
-        return values.dtype == torch.bool
+        return bool(values.dtype == torch.bool)
     return not values.is_floating_point() and bool(((values == 0) | (values == 1)).all())
 
 
