@@ -34,6 +34,8 @@ SUMS = {
 }
 OTHERS = {
     "squares": lambda out: out["log_probs"].square().mean(),
+    "times vectors": lambda out: -(out["log_probs"] * out["log_probs"].detach()).sum(-1).mean(),
+    "by numbers": lambda out: (out["log_probs"] / torch.rand(4, 3)).sum(-1).mean(),
     "of two": lambda out: -out["log_probs"].mean() + out["log_probs"].std(),
     "compared": lambda out: F.mse_loss(out["log_probs"], torch.zeros(4, 3)),
 }

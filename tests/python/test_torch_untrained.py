@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import importlib
 import math
+import types
 import weakref
 from collections import OrderedDict
 
@@ -17,6 +19,7 @@ from trainings import fingerprint
 
 import traindbg as td
 from traindbg.hooks import torch_recording
+from traindbg.hooks.torch_sources import FRAMEWORKS, sources
 
 STEPS = 56
 FACTS = (
@@ -386,6 +389,23 @@ def test_what_contains_trained_layers_does_not_run_before_them(is_cut, run_dir):
     assert ("unused_modules" in found) == (not is_cut)
 
 
+def looped(x):
+    return x
+
+
+looped.__wrapped__ = looped
+
+
+@pytest.mark.parametrize("forward", ["scripted", looped, functools.partial(len), 3, property(len)])
+def test_a_forward_that_cannot_be_read_is_nobodys(forward):
+    module = nn.Linear(2, 2)
+    if forward == "scripted":
+        module = torch.jit.script(module)
+    else:
+        module.forward = forward
+    assert sources.owner_of_forward(module) == FRAMEWORKS
+
+
 LIBRARY = """
 from torch import nn
 
@@ -409,13 +429,22 @@ class Users(nn.Module):
         return self.head(self.stages(x) if self.calls_it else x)
 
 
-@pytest.mark.parametrize("who", ["library", "user", "user of a library"])
+def first_alone(self, x):
+    return self.first(x)
+
+
+@pytest.mark.parametrize("who", ["library", "user", "user of a library", "patched", "parts"])
 def test_who_leaves_a_module_out(who, tmp_path, run_dir, monkeypatch):
-    if who == "library":
+    if who in ("library", "patched", "parts"):
         (tmp_path / "site-packages").mkdir()
         (tmp_path / "site-packages" / "stages_of_a_library.py").write_text(LIBRARY)
         monkeypatch.syspath_prepend(tmp_path / "site-packages")
-        model = Users(importlib.import_module("stages_of_a_library").Stages(1))
+        stages = importlib.import_module("stages_of_a_library").Stages(1)
+        if who == "patched":
+            stages.forward = types.MethodType(first_alone, stages)
+        model = Users(stages)
+        if who == "parts":  # the user calls one of them, and never the whole
+            model.forward = types.MethodType(lambda self, x: self.head(self.stages.first(x)), model)
     elif who == "user":
         model = Users(nn.Sequential(nn.Linear(12, 12)), calls_it=False)
     else:

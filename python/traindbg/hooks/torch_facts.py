@@ -79,6 +79,14 @@ def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 
 
+def _is_part_of(part: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Whether the two lie in one memory."""
+    try:
+        return bool(part.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr())
+    except (RuntimeError, NotImplementedError):  # of layouts, or of transforms, that have none
+        return False
+
+
 def _trains_nothing(value: Any) -> bool:
     """Whether nothing can be trained by a loss function's value: it has no graph.
 
@@ -412,6 +420,8 @@ class Facts:
             return
         if not self._hot.due & _LOOP or capturing_graph(tensor):
             return
+        if self._compared > 0 and _is_part_of(label, tensor):
+            return  # a table of labels, which the model is given for the loss that it computes
         if self._compared > 0:
             self._tensors.tell("label_compared_with", self._compared)
         for name, look in COLUMNS.items():

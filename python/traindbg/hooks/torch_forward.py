@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 NOTHING, INPUTS, EVERYTHING, RETURN = range(4)
 _CALL = torch.nn.Module._call_impl.__code__
+# Keywords by which models that compute their loss are given its target, as those of transformers.
+_LABELS = frozenset({".labels", ".label", ".target_values", ".future_values"})
 # Looked up once, because they are asked at every call. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
 
@@ -139,7 +141,9 @@ class Sink(Protocol):
     def stand_in_begins(self, root: torch.nn.Module) -> bool: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
-    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
+    def model_input(
+        self, place: Place, number: int, tensor: torch.Tensor, are_labels: bool
+    ) -> None: ...
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
@@ -537,8 +541,10 @@ class ForwardObserver:
 
     def _take_inputs(self, given: Any, place: Place | None = None) -> None:
         """Of the root, or of the part that stands in for it."""
-        for _, tensor in tensors_in(given, 3) if self._takes_inputs else ():
-            self._sink.model_input(place or self._root_place, self._inputs, tensor)
+        found = tensors_in(given, 3) if self._takes_inputs else ()
+        for name, tensor in sorted(found, key=lambda each: each[0] in _LABELS):
+            are_labels = name in _LABELS and self._inputs > 0
+            self._sink.model_input(place or self._root_place, self._inputs, tensor, are_labels)
             self._inputs += 1
 
     def _count_unseen(self) -> None:

@@ -186,13 +186,20 @@ class ForwardSink:
         return self._micro.mark if self.now == _TRAIN else ""
 
     @boundary("inputs")
-    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
-        """`place`: the model, or a part that stands in for it, which is not called itself."""
+    def model_input(
+        self, place: Place, number: int, tensor: torch.Tensor, are_labels: bool = False
+    ) -> None:
+        """`place`: the model, or a part that stands in for it, which is not called itself.
+
+        `are_labels`: it is given them for the loss that it computes, and no rule takes them for
+        what it predicts from.
+        """
         where = "" if place.name == "model" else f"{place.name}."
         name = f"input/{where}{number}{self._mark()}"
         tensor_id = self._tensors.place_id(name, "input", place, "none", tensor)
         self._tensors.take(self.now, tensor_id, tensor)
-        self._facts.input_given(self.now, number, tensor)
+        if not are_labels:
+            self._facts.input_given(self.now, number, tensor)
 
     def model_called(
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -352,7 +359,9 @@ class CompanionSink(ForwardSink):
     def part_begins(self) -> None:
         self.now = _TRAIN
 
-    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+    def model_input(
+        self, place: Place, number: int, tensor: torch.Tensor, are_labels: bool = False
+    ) -> None:
         """What they are given, others may have computed: that is not known here."""
         if self.now == _EVAL and number == 0:
             guarded("modes", self._facts.forgotten.part_given, tensor)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loss_pairs import pairs_in
 from traindbg.hooks.torch_nodes import SAME_VALUE, Shape, saved_by, shape_at
 
@@ -61,6 +62,7 @@ _SUMMED = _RESHAPED | {
     "SumBackward0",
     "SumBackward1",
 }
+_WEIGHED = frozenset({"DivBackward0", "MulBackward0"})
 # What may be done to a difference before it becomes a loss: a part of it, in another shape.
 _OF_A_DIFFERENCE = (SAME_VALUE - {"ToCopyBackward0"}) | {"SliceBackward0"}
 _RETURNED = "traindbg.returned"  # in a node's metadata
@@ -191,10 +193,26 @@ def _returned(node: Any) -> int | None:
     return None
 
 
+def _is_by_mask(node: Any) -> bool:
+    """Whether a product, or a quotient, is one with a number, or with one number here and 0 there.
+
+    With other data, such as vectors without gradients, it is a comparison.
+    """
+    other = saved_by(node, "other")
+    if other is None:
+        other = saved_by(node, "self")
+    if other is None or other.numel() == 1 or not other.is_floating_point():
+        return other is not None
+    if not may_read(other) or capturing_graph(other):
+        return False
+    with own_operations():
+        return bool(((other == 0) | (other == other.max())).all())
+
+
 def summed_output(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> int | None:
     """The number of what a model returned, if the loss is but the sum of its values, or their mean.
 
-    Or weighted by numbers, as by a mask. Then it is a loss itself, one for each of its values.
+    Or times a number or a mask. Then it is a loss itself, one for each of its values.
     """
     node = loss.grad_fn
     for _ in range(_MOST_NODES):
@@ -203,7 +221,7 @@ def summed_output(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> i
         number = node.metadata.get(_RETURNED)
         if number in returned and returned[number].numel() > 1:
             return int(number)
-        if node.name() not in _SUMMED:
+        if node.name() not in _SUMMED or (node.name() in _WEIGHED and not _is_by_mask(node)):
             return None
         inputs = [edge[0] for edge in node.next_functions if edge[0] is not None]
         node = inputs[0] if len(inputs) == 1 else None

@@ -172,10 +172,16 @@ class Sources:
             owner = self._owners[file] = _whose(path_of(file))
         return owner
 
-    def owner_of_forward(self, kind: type[torch.nn.Module]) -> int:
-        """Who says what modules of a class call: USERS, LIBRARYS or FRAMEWORKS."""
-        code = getattr(inspect.unwrap(kind.forward), "__code__", None)
-        return FRAMEWORKS if code is None else self.owner(code.co_filename)
+    def owner_of_forward(self, module: torch.nn.Module) -> int:
+        """Who says what a module calls: USERS, LIBRARYS or FRAMEWORKS, where it cannot be told."""
+        try:
+            forward = vars(module).get("forward")  # put into its place on the module itself
+            if forward is None:
+                forward = inspect.getattr_static(type(module), "forward")
+            code = inspect.unwrap(forward).__code__
+            return self.owner(code.co_filename)
+        except Exception:  # scripted, a partial, a descriptor of its own
+            return FRAMEWORKS
 
     def _line_of_class(self, kind: type) -> Line | None:
         code = getattr(vars(kind).get("__init__"), "__code__", None)

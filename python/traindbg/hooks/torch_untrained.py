@@ -25,7 +25,7 @@ from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import are_fresh
 from traindbg.hooks.torch_shards import local_part
-from traindbg.hooks.torch_sources import FRAMEWORKS, LIBRARYS, sources
+from traindbg.hooks.torch_sources import LIBRARYS, USERS, sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -91,6 +91,7 @@ class Calls:
             for model, _ in models
             for module in model.modules()
             if next(module.parameters(recurse=False), None) is not None
+            or sources.owner_of_forward(module) == LIBRARYS
         }
         self._handle = register_module_forward_pre_hook(self._called)
         our_hooks.add(self._handle.id)
@@ -314,6 +315,9 @@ class Untrained:
             self._teller.fact("uncalled_modules_by_library", float(by_library))
         self._tell("unused_modules", unused if is_followed else [], every)
 
+    def _has_run(self, module: nn.Module) -> bool:
+        return id(module) in self._called
+
     def _is_left_out_by_library(self, place: str) -> bool:
         """Whether the module that would call it is of an installed package, which has its reasons.
 
@@ -328,9 +332,8 @@ class Untrained:
                 parent = parents.get(path)
                 if parent is None:
                     break
-                owner = sources.owner_of_forward(type(parent))
-                is_asked = not path or any(id(m) in self._called for m in parent.modules())
-                if is_asked and owner != FRAMEWORKS:
+                owner = sources.owner_of_forward(parent)
+                if owner == USERS or (owner == LIBRARYS and (not path or self._has_run(parent))):
                     return owner == LIBRARYS
         return False
 

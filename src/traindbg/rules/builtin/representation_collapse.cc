@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -138,7 +137,11 @@ class RepresentationCollapse final : public Rule {
     // What the loss is but the sum of is a loss itself, one for each value: all of them may become small.
     void look_at_losses(const model::StepView& step, FindingSink& sink) {
         for (const LoopFact& summed : loop_facts(step, "loss_sums_output"))
-            if (losses_.emplace(std::string(summed.place)).second) sink.clear(summed.place);
+            if (++sums_[std::string(summed.place)] == 2) sink.clear(summed.place);
+    }
+    [[nodiscard]] bool is_loss(std::string_view place) const {
+        const auto known = sums_.find(place);
+        return known != sums_.end() && known->second >= 2;
     }
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
@@ -161,7 +164,7 @@ class RepresentationCollapse final : public Rule {
                  FindingSink& sink) {
         for (const LoopFact& deviation : loop_facts(step, deviations))
             for (const LoopFact& size : loop_facts(step, sizes))
-                if (size.place == deviation.place && !losses_.contains(deviation.place))
+                if (size.place == deviation.place && !is_loss(deviation.place))
                     look(step, deviation, size.value, directions_of(step, deviation.place), sink);
     }
 
@@ -298,7 +301,7 @@ class RepresentationCollapse final : public Rule {
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     Game game_;
     std::map<std::string, Output, std::less<>> outputs_;
-    std::set<std::string, std::less<>> losses_;  // places of outputs that are losses
+    std::map<std::string, int, std::less<>> sums_;  // looks at which the loss was the sum of an output
 };
 
 std::vector<model::Requirement> representation_collapse_needs(const Parameters&) {
