@@ -5,6 +5,7 @@
 // beginning. Thread-safety: one thread. Cost: linear in the step's numbers.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -73,6 +74,34 @@ class Game {
 
   private:
     bool several_ = false, shared_ = false, passes_ = false;
+};
+
+// A cross-entropy that compares vectors with each other (InfoNCE, MoCo): in each row the first score is that
+// of what belongs to it, so that all labels are 0, and the scores are no values that a model returned.
+class Contrast {
+  public:
+    // Takes a TRAIN step.
+    void observe(const model::StepView& step) {
+        for (const model::ClassSample& sample : step.record->classes) {
+            const std::vector<std::uint32_t>& labels = sample.counts.labels;
+            scores_ = labels.size();
+            for (std::size_t i = 1; i < labels.size(); ++i) only_first_ = only_first_ && labels[i] == 0;
+        }
+        for (const LoopFact& units : loop_facts(step, "output_units")) {
+            has_outputs_ = true;
+            const bool may_hold = scores_ > 0 && std::fmod(units.value, static_cast<double>(scores_)) == 0;
+            are_returned_ = are_returned_ || may_hold;
+        }
+    }
+    [[nodiscard]] bool is_on() const noexcept {
+        return scores_ > 1 && only_first_ && has_outputs_ && !are_returned_;
+    }
+    // The loss of guessing.
+    [[nodiscard]] double guessing() const noexcept { return std::log(static_cast<double>(scores_)); }
+
+  private:
+    std::size_t scores_ = 0;
+    bool only_first_ = true, has_outputs_ = false, are_returned_ = false;
 };
 
 // Counts the steps in a row that show something, of those that tell it.

@@ -27,7 +27,9 @@ const model::RuleInfo kClassImbalance = {
     .when =
         "All labels are of one class, the model ignores a class that is at least `ratio` times rarer than "
         "the most frequent one, weights favour frequent classes, or batches are sorted by class.\n"
-        "- One class (error): after `min_labels` labels and ten batches, all labels are of one class.\n"
+        "- One class (error): after `min_labels` labels and ten batches, all labels are of one class. Not "
+        "where all are 0 and the scores are no values that a model returned, as where vectors are compared "
+        "and the first score is that of the pair (InfoNCE).\n"
         "- Imbalance (warning): judged after 200 steps, or at the end of a run of 50 steps or more. Among "
         "about the last 2000 labels, the most frequent class is at least `ratio` times as frequent as a "
         "rare one, also when the weights of the loss are included.\n"
@@ -97,6 +99,7 @@ class ClassImbalance final : public Rule {
         if (step.mode() == model::Mode::kEval) return look_at_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         game_.observe(step);
+        contrast_.observe(step);
         last_ = step.step();
         if (const auto order = loop_fact(step, "judges_order")) judges_order_ = order->value > 0;
         if (counts_answers_) add_answer_losses(step);
@@ -127,7 +130,7 @@ class ClassImbalance final : public Rule {
             now_ = {last_, shares_found()};
         }
         const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
-        set("one_class", single, sink);
+        set("one_class", single && !contrast_.is_on(), sink);
         if (single) return;
         set("order", is_unmixed(), sink);
         if (last_ >= kSettled) set_imbalance(sink, kLooks);
@@ -745,6 +748,7 @@ class ClassImbalance final : public Rule {
     double ratio_, min_labels_;
     std::uint64_t judged_ = 0, batches_ = 0;
     Game game_;
+    Contrast contrast_;
     std::string tensor_;
     model::TensorId id_ = 0;
     double total_ = 0, batch_entropy_ = 0;

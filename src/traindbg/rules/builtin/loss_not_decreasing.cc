@@ -30,6 +30,8 @@ const model::RuleInfo kLossNotDecreasing = {
         "- Rising (error): the last ten losses all exceed the largest of the first five, and their median "
         "is more than `rise` times the start (four times that, for a sum of several losses). They are not "
         "on their way back.\n"
+        "- Rising, not judged: below the loss of guessing, where vectors are compared with each other by a "
+        "cross-entropy whose labels are all 0 (InfoNCE).\n"
         "- Rising, after less than a tenth of the start had been left: none of the ten losses before these "
         "is below the start either.\n"
         "- Rising at once (error): the last five losses exceed the largest of the first a hundred-fold, or "
@@ -99,6 +101,7 @@ class LossNotDecreasing final : public Rule {
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
         neighbours_.observe(step);
+        contrast_.observe(step);
         if (!loss_.observe(step)) return;
         evaluated_as_ = name_in_evaluations(step);
         if (const auto written = loop_fact(step, "loss_is_written_out"))
@@ -336,6 +339,8 @@ class LossNotDecreasing final : public Rule {
     [[nodiscard]] bool is_rising() const {
         const double start = loss_.start();
         if (start <= 0) return false;
+        // Vectors that were drawn are replaced by those of samples, which are harder to tell apart.
+        if (contrast_.is_on() && loss_.level() < contrast_.guessing()) return false;
         const auto five = loss_.recent().last(5);
         if (loss_.count() >= 8) {
             // A runaway: no need to wait for more of it.
@@ -522,6 +527,7 @@ class LossNotDecreasing final : public Rule {
     model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
+    Contrast contrast_;
     Neighbours neighbours_;
     RowsChange rows_;
     Seen seen_;
