@@ -36,6 +36,8 @@ const model::RuleInfo kClassImbalance = {
         "- The model then finds less than 5 % of the rare class's samples, at three looks in a row (one at "
         "the end of the run). It must find more than 70 % of the most frequent class's or tell classes "
         "apart (Cohen's kappa of a third or more, where chance has 0).\n"
+        "- Not yet: while the loss falls fast (its mean over about 100 steps is below 88 % of that over the "
+        "100 before), a rare class may be learned last. Nothing is said of it before the end of the run.\n"
         "- Up to 20 classes, any class counts. With more classes, it is judged only if the model predicts "
         "practically one class.\n"
         "- In evaluations (warning): they have at least ten samples of such a class, of which the model "
@@ -113,6 +115,9 @@ class ClassImbalance final : public Rule {
         if (sample.tensor != id_) return;
         // A model of NaN has no favourite.
         const auto& scalars = step.record->scalars;
+        for (const model::ScalarSample& one : scalars)
+            if (is_first_loss(step.info(one.tensor)) && step.info(one.tensor).name != "loss")
+                losses_.add(one.value);
         const bool is_finite = std::all_of(scalars.begin(), scalars.end(), [&](const auto& one) {
             return step.info(one.tensor).role != model::Role::kLoss || std::isfinite(one.value);
         });
@@ -143,7 +148,7 @@ class ClassImbalance final : public Rule {
             set_yes_or_no(sink);
             return;
         }
-        if (seen() > 1) set_imbalance(sink, 1);
+        if (seen() > 1) set_imbalance(sink, 1, true);
         if (seen() > 1 && !game_.is_on() && firing_.empty() && evaluated_.empty())
             set(kImbalance, is_missed_to_the_end(), sink);
         if (last_ < kSettled) set_yes_or_no(sink);
@@ -489,13 +494,23 @@ class ClassImbalance final : public Rule {
         return !missed_.empty();
     }
     // `looks`: in a row that must show it in training, where some samples decide.
-    void set_imbalance(FindingSink& sink, std::uint64_t looks) {
+    void set_imbalance(FindingSink& sink, std::uint64_t looks, bool is_over = false) {
         imbalanced_ = is_imbalanced() ? imbalanced_ + 1 : 0;
-        const bool in_training = imbalanced_ >= looks;
-        const bool in_evaluation =
-            !in_training && !game_.is_on() && 4 * evaluated_since_ >= last_ && is_missed_in_evaluation();
+        const bool may_come = !is_over && falls_fast();  // a rare class is learned last
+        const bool in_training = imbalanced_ >= looks && !may_come;
+        const bool in_evaluation = !in_training && !may_come && !game_.is_on() &&
+                                   4 * evaluated_since_ >= last_ && is_missed_in_evaluation();
         set(kImbalance, in_training, sink);
         set(kInEvaluation, in_evaluation, sink);
+    }
+    // The loss is well below what it was so many steps ago.
+    [[nodiscard]] bool falls_fast() const {
+        if (!losses_.full()) return false;
+        const auto values = losses_.values();
+        const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);
+        const double before = std::accumulate(values.begin(), values.begin() + half, 0.0);
+        const double now = std::accumulate(values.begin() + half, values.end(), 0.0);
+        return now < kFallsFast * before;
     }
     [[nodiscard]] bool is_imbalanced() {
         const double most = *std::max_element(recent_.begin(), recent_.end());
@@ -692,6 +707,7 @@ class ClassImbalance final : public Rule {
     static constexpr double kIgnored = 0.05;        // of a rare class, below which it is
     static constexpr double kTellsApart = 1.0 / 3;  // agreement beyond chance, where they are, too
     static constexpr std::uint64_t kLooks = 3;
+    static constexpr double kFallsFast = 0.88;  // of the losses before, where a class may yet be learned
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
     static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end
     static constexpr model::StepIndex kFirstSteps = 40;  // of which no answer is expected yet
@@ -749,6 +765,7 @@ class ClassImbalance final : public Rule {
     std::uint64_t judged_ = 0, batches_ = 0;
     Game game_;
     Contrast contrast_;
+    Recent losses_{40};  // at steps whose classes were counted
     std::string tensor_;
     model::TensorId id_ = 0;
     double total_ = 0, batch_entropy_ = 0;
