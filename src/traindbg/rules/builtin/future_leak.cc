@@ -31,7 +31,8 @@ const model::RuleInfo kFutureLeak = {
         "what it has learned is worth nothing where the next value is not known yet.",
     .fix =
         "A causal mask: is_causal=True of scaled_dot_product_attention, or "
-        "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask; a recurrent layer "
+        "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask (in transformers "
+        "is_decoder=True in the configuration of a model such as BERT); a recurrent layer "
         "of one direction; convolutions that are padded on the left only; the lower triangle of a matrix "
         "that mixes positions (weight.tril()).",
     .healthy =
@@ -69,8 +70,9 @@ class FutureLeak final : public Rule {
             and_more(*later));
         finding.fix = base::format(
             "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
-            "nn.Transformer.generate_square_subsequent_mask) for attention, bidirectional=False for a "
-            "recurrent layer, padding on the left only for a convolution, weight.tril() for a matrix over "
+            "nn.Transformer.generate_square_subsequent_mask, or is_decoder=True in the configuration of a "
+            "model of transformers) for attention, bidirectional=False for a recurrent layer, padding on the "
+            "left only for a convolution, weight.tril() for a matrix over "
             "positions.",
             later->place.empty() ? std::string_view("the model") : later->place);
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
