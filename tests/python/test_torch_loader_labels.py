@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 import traindbg as td
+from traindbg.hooks.torch_label_forms import OfTraining
 from traindbg.hooks.torch_loader_batches import leaf_at, leaves_of
 from traindbg.hooks.torch_loader_labels import _listener
 
@@ -518,6 +519,15 @@ def test_what_is_no_label_of_what_the_model_returns_says_nothing(case, tmp_path)
     outputs = 3 if loss is F.cross_entropy else 1
     train(tmp_path / "run", loss, data=data, outputs=outputs, model=model, is_known=False)
     assert losses(tmp_path / "run", loss.__name__) == []
+
+
+@pytest.mark.parametrize("loss", ["l1_loss", "cross_entropy"])
+def test_of_labels_that_are_large_numbers_no_table_is_made(loss):
+    """What is ignored may be any number, and a regression's target an integer."""
+    known = OfTraining()
+    target = torch.tensor([0, 1, 1, 1 << 60])
+    assert known.add(loss, torch.rand(4, 3), target)
+    assert known.labels().shares == ((1 / 3, 2 / 3, 0.0) if loss == "cross_entropy" else ())
 
 
 DEALT = torch.randperm(320, generator=torch.Generator().manual_seed(2))

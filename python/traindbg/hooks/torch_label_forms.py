@@ -167,16 +167,17 @@ class OfTraining:
         self.are_probabilities &= bool(are_probabilities(loss, scores))
         wide = target.to(widest_of(target))
         self._labels.append((target.numel(), float(wide.sum()), float(wide.square().sum())))
-        self._count(target)
+        self._count(target, scores.shape[1] if loss in OF_CLASSES else 0)
         return True
 
-    def _count(self, target: torch.Tensor) -> None:
-        if self._of_each is None or target.is_floating_point():
+    def _count(self, target: torch.Tensor, classes: int) -> None:
+        if self._of_each is None or classes == 0 or target.is_floating_point():
             self._of_each = None
             return
-        classes = target.reshape(-1)
-        of_each = torch.bincount(classes[classes >= 0], minlength=len(self._of_each)).tolist()
-        before = self._of_each + [0] * (len(of_each) - len(self._of_each))
+        labels = target.reshape(-1)
+        labels = labels[(labels >= 0) & (labels < classes)]  # what is ignored may be any number
+        of_each = torch.bincount(labels, minlength=classes).tolist()
+        before = self._of_each or [0] * classes
         self._of_each = [one + other for one, other in zip(before, of_each, strict=True)]
 
     def labels(self) -> Labels:

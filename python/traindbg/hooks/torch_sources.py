@@ -76,6 +76,7 @@ class Sources:
         )
         self._made: weakref.WeakKeyDictionary[Any, Line] = weakref.WeakKeyDictionary()
         self._owners: dict[str, int] = {}  # whose each file is
+        self._forwards: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()
 
     def note(self, what: str) -> None:
         """Something happens now, `what` as in the core's `SourceLine`."""
@@ -174,12 +175,20 @@ class Sources:
 
     def owner_of_forward(self, module: torch.nn.Module) -> int:
         """Who says what a module calls: USERS, LIBRARYS or FRAMEWORKS, where it cannot be told."""
+        own = vars(module).get("forward")  # put into its place on the module itself
+        if own is not None:
+            return self._owner_of(own)
+        kind = type(module)
+        owner = self._forwards.get(kind)
+        if owner is None:
+            owner = self._forwards[kind] = self._owner_of(
+                inspect.getattr_static(kind, "forward", 0)
+            )
+        return owner
+
+    def _owner_of(self, function: Any) -> int:
         try:
-            forward = vars(module).get("forward")  # put into its place on the module itself
-            if forward is None:
-                forward = inspect.getattr_static(type(module), "forward")
-            code = inspect.unwrap(forward).__code__
-            return self.owner(code.co_filename)
+            return self.owner(inspect.unwrap(function).__code__.co_filename)
         except Exception:  # scripted, a partial, a descriptor of its own
             return FRAMEWORKS
 

@@ -311,30 +311,36 @@ class Untrained:
         if uncalled:
             fresh = [True in _fresh(*modules[place]) for place in uncalled[:_MOST_MODULES]]
             self._teller.fact("uncalled_modules_fresh", float(any(fresh)))
-            by_library = all(map(self._is_left_out_by_library, uncalled[:_MOST_MODULES]))
+            every_module = {
+                prefix + path: module
+                for model, prefix in self._models.models()
+                for path, module in model.named_modules()
+            }
+            by_library = all(
+                self._is_left_out_by_library(place, every_module)
+                for place in uncalled[:_MOST_MODULES]
+            )
             self._teller.fact("uncalled_modules_by_library", float(by_library))
         self._tell("unused_modules", unused if is_followed else [], every)
 
-    def _has_run(self, module: nn.Module) -> bool:
-        return id(module) in self._called
-
-    def _is_left_out_by_library(self, place: str) -> bool:
+    def _is_left_out_by_library(self, place: str, modules: dict[str, nn.Module]) -> bool:
         """Whether the module that would call it is of an installed package, which has its reasons.
 
-        Such as the later stages of an encoder of which fewer were asked for.
+        Such as the later stages of an encoder of which fewer were asked for. `modules`: all, by
+        their places; the models themselves by their prefixes.
         """
-        for model, prefix in self._models.models():
-            if not place.startswith(prefix):
-                continue
-            path, parents = place[len(prefix) :], dict(model.named_modules())
-            while path:
-                path = path.rpartition(".")[0]
-                parent = parents.get(path)
-                if parent is None:
-                    break
-                owner = sources.owner_of_forward(parent)
-                if owner == USERS or (owner == LIBRARYS and (not path or self._has_run(parent))):
-                    return owner == LIBRARYS
+        roots = {prefix for _, prefix in self._models.models()}
+        while place not in roots:
+            # The model's own place ends with the dot of its prefix.
+            above = place.rpartition(".")[0]
+            place = above if above in modules else next((r for r in roots if r == above + "."), "")
+            parent = modules.get(place)
+            if parent is None:
+                return False
+            owner = sources.owner_of_forward(parent)
+            has_run = place in roots or id(parent) in self._called
+            if owner == USERS or (owner == LIBRARYS and has_run):
+                return owner == LIBRARYS
         return False
 
     def tell_parts(self, parts: Places, trained: set[int]) -> None:

@@ -257,9 +257,7 @@ class DetachedGraph final : public Rule {
         forgotten_.reset();
         if (is_by_library)
             finding.fix = base::format(
-                "Nothing: the class that would call {} is of an installed package. It is trained neither "
-                "here "
-                "nor where the model is used.",
+                "Nothing: the class that would call {} is of an installed package, and leaves it out.",
                 uncalled_.fact->place);
         if (is_fresh && !is_by_library) {
             forgotten_ = finding;

@@ -72,8 +72,7 @@ class FutureLeak final : public Rule {
             "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
             "nn.Transformer.generate_square_subsequent_mask, or is_decoder=True in the configuration of a "
             "model of transformers) for attention, bidirectional=False for a recurrent layer, padding on the "
-            "left only for a convolution, weight.tril() for a matrix over "
-            "positions.",
+            "left only for a convolution, weight.tril() for a matrix over positions.",
             later->place.empty() ? std::string_view("the model") : later->place);
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));
