@@ -24,6 +24,9 @@ const model::RuleInfo kConstantFeature = {
         "- Constant feature (info): an input is of floating point with two dimensions (rows and features). "
         "A feature has one value in every row of the training batches looked at, at least `rows` rows in "
         "all. A note, as it may be meant.\n"
+        "- Windows: an input of three dimensions is such a table of samples times moments, where the first "
+        "layer with a matrix takes its last dimension. Of a convolution, this has to be told by the number "
+        "of its input channels, which is not that of the moments.\n"
         "- Filled table: at least half of the other columns are never 0.\n"
         "- Filled but for flags: this holds only apart from columns that go from 0 to 1, such as those of "
         "one-hot codes. Then columns of zeros do not count as constant, and there must be at least two "
@@ -62,7 +65,7 @@ class ConstantFeature final : public Rule {
         loss_.observe(step);
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kInput || !is_float(info.dtype) || info.shape.size() != 2) continue;
+            if (info.role != model::Role::kInput || !is_float(info.dtype) || !is_table(step, info)) continue;
             Table& table = tables_[sample.tensor];
             if (!add(table, sample.channels, info)) continue;
             ++judged_;
@@ -89,6 +92,19 @@ class ConstantFeature final : public Rule {
                dtype == DType::kFloat64;
     }
 
+    // Rows and features; or samples, moments and features, as the first layer takes them. That the last
+    // dimension of others is features, nobody says: it may be the width of a picture.
+    static bool is_table(const model::StepView& step, const model::TensorInfo& input) {
+        if (input.shape.size() != 3) return input.shape.size() == 2;
+        const model::TensorInfo* first = nullptr;
+        for (const model::TensorInfo& info : *step.tensors)
+            if (info.role == model::Role::kWeight && info.layer >= 0 && info.shape.size() >= 2 &&
+                (first == nullptr || info.layer < first->layer))
+                first = &info;
+        if (first == nullptr || first->shape[1] != input.shape[2]) return false;
+        return first->shape.size() == 2 || input.shape[1] != input.shape[2];
+    }
+
     static bool add(Table& table, const model::ChannelStatistics& channels, const model::TensorInfo& info) {
         const std::size_t count = channels.channels();
         if (count < 2 || info.shape[0] < 1) return false;
@@ -104,7 +120,8 @@ class ConstantFeature final : public Rule {
             table.high[i] = std::max(table.high[i], channels.max[i]);
             table.has_zero[i] = table.has_zero[i] || channels.zero[i] > 0;
         }
-        table.rows += static_cast<double>(info.shape[0]);
+        table.rows +=
+            static_cast<double>(info.shape.size() == 3 ? info.shape[0] * info.shape[1] : info.shape[0]);
         return true;
     }
 
