@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import operator
 import os
 import subprocess
 import sys
@@ -988,7 +989,20 @@ IN_TWO = """if self.mode == "max":
             better = self.best is None or value < self.best"""
 
 
-@pytest.mark.parametrize("better", [IN_ONE, IN_TWO])
+IN_BOTH = """better = (
+            self.best is None
+            or (self.mode == "min" and value < self.best)
+            or (self.mode == "max" and value > self.best)
+        )"""
+BY_STEPS = """better = self.best is None
+        if self.mode == "max":
+            if not better and value > self.best + self.least:
+                better = True
+        elif not better and value < self.best - self.least:
+            better = True"""
+
+
+@pytest.mark.parametrize("better", [IN_ONE, IN_TWO, IN_BRANCHES, IN_BOTH])
 @pytest.mark.parametrize(("made", "sense"), [("Stopper()", 1), ("Stopper(mode='min')", -1)])
 def test_a_stopping_that_is_told_which_way_is_better(program, better, made, sense) -> None:
     left = program.left(BY_MODE.format(better=better, made=made))
@@ -997,7 +1011,215 @@ def test_a_stopping_that_is_told_which_way_is_better(program, better, made, sens
 
 
 def test_of_more_branches_than_that_nothing_is_said(program) -> None:
-    assert program.left(BY_MODE.format(better=IN_BRANCHES, made="Stopper()")) is None
+    assert program.left(BY_MODE.format(better=BY_STEPS, made="Stopper()")) is None
+
+
+@pytest.mark.parametrize("better", [IN_ONE, IN_TWO, IN_BRANCHES, IN_BOTH])
+def test_of_a_mode_that_is_not_known_no_way_is_told(program, better) -> None:
+    text = BY_MODE.format(better=better, made="Stopper(unknown())")
+    left = program.left(text, unknown=lambda: "min")
+    assert left is None or (left.sense, left.kind) == (0, 0)
+
+
+HOOK = """
+import math
+import operator
+import numpy as np
+from operator import lt
+
+def lower(one, other):
+    return one < other
+
+class Hook:
+    def __init__(self, monitor, rule="less", patience=3, least=0.0):
+        self.monitor, self.rule, self.patience = monitor, rule, patience
+        self.higher, self.least = rule == "greater", least
+        self.sign = {{"greater": 1.0, "less": -1.0}}[rule]
+        {more}
+        self.best, self.waited = None, 0
+
+    def is_better(self, value):
+        {better}
+
+    def should_stop(self, metrics):
+        value = {value}
+        {anew}
+        if {asked}:
+            self.best, self.waited = value, 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience
+
+class Trainer:
+    def __init__(self{parameter}):
+        {made}
+
+    def validate(self):
+        return evaluate(), 0.5
+
+    def fit(self):
+        for epoch in range(60):
+            step()
+            val_loss, accuracy = self.validate()
+            if self.hook.should_stop({given}):
+                break
+
+def main():
+    trainer = Trainer({argument})
+    trainer.fit()
+
+main()
+"""
+BY_RULE = """if self.best is None:
+            return True
+        return value > self.best if self.rule == "greater" else value < self.best"""
+BY_FLAG = """if self.best is None:
+            return True
+        if self.higher:
+            return value > self.best + self.least
+        return value < self.best - self.least"""
+BY_CONSTANTS = """if math.isnan(value):
+            return False
+        if self.rule in ("less", "lower"):
+            if self.best is None or value < self.best:
+                return True
+        elif self.best is None or value > self.best:
+            return True
+        return False"""
+HELD = {
+    "better": BY_RULE,
+    "value": "metrics[self.monitor]",
+    "anew": "pass",
+    "asked": "self.is_better(value)",
+    "more": "pass",
+    "parameter": "",
+    "made": "self.hook = Hook({})",
+    "given": "{'val_loss': val_loss, 'accuracy': accuracy}",
+    "argument": "",
+}
+BY_OPERATOR = {"asked": "self.best is None or self.op(value, self.best)"}
+GREATER, LESS = (1, 1), (-1, 1)
+
+
+def held(how: str, rule: str, **changes: str) -> str:
+    parts = {**HELD, **changes}
+    parts["made"] = parts["made"].format(f"'val_loss', rule={rule!r}")
+    parts["argument"] = parts["argument"].format(f"'val_loss', rule={rule!r}")
+    return how.format(**parts)
+
+
+@pytest.mark.parametrize(("rule", "found"), [("greater", GREATER), ("less", LESS)])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"better": BY_FLAG},
+        {"better": BY_CONSTANTS},
+        {"value": "metrics.get(self.monitor)"},
+        {"given": "dict_of(val_loss)"},
+        {"given": "{'val_loss': float(val_loss)}"},
+        {
+            "better": "return self.sign * value > self.best",
+            "asked": "self.best is None or self.is_better(value)",
+        },
+        {"anew": "value = self.sign * value", "asked": "self.best is None or value > self.best"},
+        {
+            "value": "self.sign * metrics[self.monitor]",
+            "asked": "self.best is None or value > self.best",
+        },
+        {"more": "self.op = operator.gt if rule == 'greater' else lt", **BY_OPERATOR},
+        {"more": "self.op = {'greater': np.greater, 'less': np.less}[rule]", **BY_OPERATOR},
+        {
+            "more": "self.op = (lambda a, b: a > b) if self.rule == 'greater' else "
+            "(lambda a, b: a < b - least)",
+            **BY_OPERATOR,
+        },
+        {
+            "asked": "self.best is None or "
+            "(lower(self.best, value) if self.higher else lower(value, self.best))"
+        },
+        {
+            "parameter": ", hook",
+            "made": "self.hook = hook",
+            "argument": "Hook({})",
+        },
+    ],
+)
+def test_a_stopping_that_is_held_and_given_metrics(program, changes, rule, found) -> None:
+    left = program.left(held(HOOK, rule, **changes), dict_of=lambda loss: {"val_loss": loss})
+    assert left is not None
+    assert (left.planned, left.patience, left.sense, left.kind) == (60, 3, *found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        # It may have another rule, or another one is asked.
+        ({"made": "self.hook = Hook({})\n        Hook('val_loss', 'less')"}, (0, 0)),
+        ({"made": "self.hook = Hook({})\n        self.hook.rule = 'less'"}, (0, 0)),
+        ({"more": "setattr(self, 'rule', 'less')"}, None),
+        ({"more": "self.is_better = lambda value: False"}, (0, 0)),
+        ({"made": "self.hook = Hook({})\n        self.hook = Hook('val_loss', 'less')"}, None),
+        ({"better": "if self.waited > 9:\n            return True\n        " + BY_RULE}, (0, 0)),
+        (
+            {"better": "with open(__file__):\n            return value > (self.best or 0)"},
+            (0, 0),
+        ),
+        ({"better": "return unknown(value)"}, (0, 0)),
+        ({"better": "return value > (self.best or 0) if unknown() else False"}, (0, 0)),
+        ({"asked": "self.best is None or operator.gt(value, self.best)"}, (1, 1)),
+        ({"asked": "self.best is None or other.gt(value, self.best)"}, (0, 0)),
+        # It is given something else.
+        ({"given": "{'val_loss': -val_loss}"}, (-1, 1)),
+        ({"given": "{'val_loss': 1 / (1 + val_loss)}"}, (1, 0)),
+        ({"given": "{'val_loss': 1 - val_loss}"}, (1, 0)),
+        ({"given": "{**{'val_loss': 0.5}, 'accuracy': accuracy}"}, (1, 1)),
+        ({"given": "{'val_loss': -accuracy, **dict()}"}, (1, 1)),
+        ({"anew": "value = unknown() * value"}, (0, 0)),
+        ({"anew": "value = -value if unknown() else value"}, (0, 0)),
+        ({"anew": "value = 1 - value"}, (0, 0)),
+    ],
+)
+def test_a_stopping_of_which_not_all_is_certain(program, changes, found) -> None:
+    left = program.left(held(HOOK, "greater", **changes), unknown=lambda *_: 1, other=operator)
+    told = None if left is None else (left.sense, left.kind)
+    assert told == found
+
+
+def test_a_method_that_another_class_may_have_anew_is_not_read(program) -> None:
+    more = "\nclass Other(Hook):\n    def is_better(self, value): return True\n\nclass Trainer"
+    left = program.left(held(HOOK, "greater").replace("\nclass Trainer", more))
+    assert left is not None
+    assert (left.sense, left.kind) == (0, 0)
+
+
+def test_the_least_gain_of_a_method_that_is_asked_is_known(program) -> None:
+    text = held(HOOK, "less", better=BY_FLAG).replace("rule='less'", "rule='less', least=0.25")
+    left = program.left(text)
+    assert left is not None
+    assert (left.sense, left.gain) == (-1, 0.25)
+
+
+def test_a_variable_of_a_closure_is_not_taken_for_a_modules(program) -> None:
+    text = held(HOOK, "less", more="self.op = lambda a, b: a < b - least", **BY_OPERATOR)
+    left = program.left("least = 0.5\n" + text)
+    assert left is not None
+    assert (left.sense, left.gain) == (-1, -1)
+
+
+def test_a_flag_that_an_inner_function_changes_is_not_known(program) -> None:
+    text = held(HOOK, "greater").replace(
+        "    trainer = Trainer()",
+        "    rule = 'greater'\n    def turn():\n        nonlocal rule\n        rule = 'less'\n"
+        "    turn()\n    trainer = Trainer(Hook('val_loss', rule=rule))",
+    )
+    text = text.replace(
+        "def __init__(self):\n        self.hook = Hook('val_loss', rule='greater')",
+        "def __init__(self, hook):\n        self.hook = hook",
+    )
+    left = program.left(text)
+    assert left is not None
+    assert left.sense == 0
 
 
 def test_what_a_stopping_with_a_flag_is_given(program) -> None:

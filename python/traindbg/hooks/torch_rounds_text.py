@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+_CALLED = (*FUNCTIONS, ast.Lambda)
+_SCOPES = (*_CALLED, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ONE_LINE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 _MOST_BYTES = 256 << 10
@@ -110,7 +111,7 @@ class Text:
 
     def scope_of(self, node: ast.AST) -> Any:
         """The function that a node stands in, or the module."""
-        kinds = (*FUNCTIONS, ast.Lambda, ast.Module)
+        kinds = (*_CALLED, ast.Module)
         return next((each for each in self.above(node) if isinstance(each, kinds)), self.tree)
 
     def class_of(self, function: ast.AST) -> ast.ClassDef | None:
@@ -172,7 +173,7 @@ class Text:
     def bindings(self, name: str, scope: Any) -> list[ast.AST]:
         """Where a scope gives a name a value; a parameter among them."""
         found: list[ast.AST] = []
-        if isinstance(scope, FUNCTIONS):
+        if isinstance(scope, _CALLED):
             found += [each for each in _parameters(scope) if each.arg == name]
         for node in own_nodes(scope):
             is_named = isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name
@@ -259,13 +260,20 @@ class Text:
         text = read(path, vars(home), codes) if codes else None
         return None if text is None else text.class_named(own)
 
-    def class_of_value(self, node: ast.AST, scope: Scope) -> tuple[Text, ast.ClassDef] | None:
+    def class_of_value(self, node: ast.expr, scope: Scope) -> tuple[Text, ast.ClassDef] | None:
         """The class of what a variable holds, by the only place where it is made."""
         name = key_of(node)
-        values: list[ast.expr] = []
+        values: list[ast.expr] = [node] if isinstance(node, ast.Call) else []
         if "." in name and name.partition(".")[0] == self.self_of(scope.node):
             owner = self.class_of(scope.node)
             values = [] if owner is None else assigned(owner, name)
+            if owner is None or len(stores_of(name.rpartition(".")[2], owner, scope)) != 1:
+                return None
+            if len(values) == 1 and isinstance(values[0], ast.Name):  # which it was made with
+                begins = constructor_of(owner, scope)
+                if begins is None or self.scope_of(values[0]) is not begins.node:
+                    return None
+                return begins.text.class_of_value(values[0], begins)
         elif name and "." not in name:
             where = scope.node
             if not self.bindings(name, where):
@@ -337,10 +345,12 @@ def _value_of(node: ast.AST | None, scope: Scope, links: int) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = number_of(node.operand, scope, links + 1)
-        return None if value is None else -value
-    if isinstance(node, ast.IfExp):
+        value = _value_of(node.operand, scope, links + 1)
+        return -value if type(value) in (int, float) else None
+    if isinstance(node, ast.IfExp) or (isinstance(node, ast.Subscript) and _is_pick(node)):
         return _value_of(chosen(node, scope, links + 1), scope, links + 1)
+    if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        return truth_of(node, scope, links + 1)
     if isinstance(node, ast.BinOp):
         return _computed(node, scope, links)
     if isinstance(node, ast.Call):
@@ -369,30 +379,80 @@ def _value_of(node: ast.AST | None, scope: Scope, links: int) -> Any:
     return None
 
 
+def word_of(node: ast.AST | None, scope: Scope) -> str | None:
+    """The word that an expression stands for. None: that cannot be told."""
+    value = _value_of(node, scope, 0)
+    return value if type(value) is str else None
+
+
+def _is_pick(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict)
+
+
 def chosen(node: ast.expr, scope: Scope, links: int = 0) -> ast.expr | None:
-    """Of `one if test else another` the one that it is. None: that cannot be told."""
-    while isinstance(node, ast.IfExp):
-        test = _truth_of(node.test, scope, links)
-        if test is None:
+    """Of `one if test else another`, or of `{"one": this, "two": that}[name]`, the one that it is.
+
+    None: that cannot be told.
+    """
+    while isinstance(node, ast.IfExp) or _is_pick(node):
+        found = _picked(node, scope, links) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.IfExp):
+            test = truth_of(node.test, scope, links)
+            found = None if test is None else node.body if test else node.orelse
+        if found is None:
             return None
-        node = node.body if test else node.orelse
+        node = found
     return node
 
 
-def _truth_of(test: ast.expr, scope: Scope, links: int) -> bool | None:
+def _picked(node: ast.Subscript, scope: Scope, links: int) -> ast.expr | None:
+    held = node.value
+    name = _value_of(node.slice, scope, links + 1)
+    if not isinstance(held, ast.Dict) or type(name) not in (str, int, bool):
+        return None
+    if not all(isinstance(key, ast.Constant) for key in held.keys):
+        return None
+    values = [
+        value
+        for key, value in zip(held.keys, held.values, strict=True)
+        if isinstance(key, ast.Constant) and type(key.value) is type(name) and key.value == name
+    ]
+    return values[0] if len(values) == 1 else None
+
+
+def truth_of(test: ast.expr, scope: Scope, links: int = 0) -> bool | None:
     """Whether a test holds. None: that cannot be told."""
     if links > _MOST_LINKS:
         return None
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        found = _truth_of(test.operand, scope, links + 1)
+    if isinstance(test, ast.UnaryOp):
+        found = truth_of(test.operand, scope, links + 1) if isinstance(test.op, ast.Not) else None
         return None if found is None else not found
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        both = [_value_of(each, scope, links + 1) for each in (test.left, test.comparators[0])]
-        if len(test.ops) > 1 or any(type(each) not in (str, int, bool) for each in both):
-            return None
-        return bool(both[0] == both[1]) == isinstance(test.ops[0], ast.Eq)
+    if isinstance(test, ast.BoolOp):
+        truths = [truth_of(each, scope, links + 1) for each in test.values]
+        is_and = isinstance(test.op, ast.And)
+        if (not is_and) in truths:  # decides it alone
+            return not is_and
+        return None if None in truths else is_and
+    if isinstance(test, ast.Compare):
+        return _truth_of_comparison(test, scope, links)
     value = _object_of(test, scope, links + 1)
+    value = _value_of(test, scope, links + 1) if value is None else value
     return value if type(value) is bool else None
+
+
+def _truth_of_comparison(test: ast.Compare, scope: Scope, links: int) -> bool | None:
+    """Of words, whole numbers and flags that are the same or not."""
+    op, right = test.ops[0], test.comparators[0]
+    if len(test.ops) > 1 or not isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+        return None
+    is_among = isinstance(op, (ast.In, ast.NotIn))
+    if is_among and not isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+        return None
+    others = right.elts if isinstance(right, (ast.Tuple, ast.List, ast.Set)) else [right]
+    values = [_value_of(each, scope, links + 1) for each in (test.left, *others)]
+    if any(type(each) not in (str, int, bool) for each in values):
+        return None
+    return (values[0] in values[1:]) == isinstance(op, (ast.Eq, ast.In))
 
 
 def _is_never_reached(node: ast.AST, scope: Scope) -> bool:
@@ -405,7 +465,7 @@ def _is_never_reached(node: ast.AST, scope: Scope) -> bool:
         if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
             break
         if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-            test = _truth_of(above.test, scope, 0)
+            test = truth_of(above.test, scope)
             other = above.orelse if test else above.body
             if test is not None and (below in other if isinstance(other, list) else below is other):
                 return True
@@ -447,7 +507,9 @@ def _of_name(name: str, scope: Scope, links: int) -> Any:
 def _source_of(name: str, scope: Scope) -> tuple[Any, Scope | None] | None:
     """An expression with its scope that a variable's value comes from, or the value and None."""
     text, where = scope.text, scope.node
-    if isinstance(where, FUNCTIONS):
+    if isinstance(where, _CALLED):
+        if any(isinstance(n, ast.Nonlocal) and name in n.names for n in ast.walk(text.tree)):
+            return None
         found = text.bindings(name, where)
         if len(found) == 1 and isinstance(found[0], ast.arg):
             return argument_of(name, scope)
@@ -481,11 +543,10 @@ def _source_of(name: str, scope: Scope) -> tuple[Any, Scope | None] | None:
 def argument_of(name: str, scope: Scope) -> tuple[Any, Scope] | None:
     """What a parameter was given by the call, or its default."""
     function, call = scope.node, scope.call
-    if call is None or scope.caller is None or not isinstance(function, FUNCTIONS):
+    if call is None or scope.caller is None or not isinstance(function, _CALLED):
         return None
-    if any(
-        not any(word in ast.unparse(each) for word in _HARMLESS) for each in function.decorator_list
-    ):
+    decorators = [ast.unparse(each) for each in getattr(function, "decorator_list", [])]
+    if any(not any(word in each for word in _HARMLESS) for each in decorators):
         return None
     if any(isinstance(each, ast.Starred) for each in call.args) or any(
         each.arg is None for each in call.keywords
@@ -498,7 +559,7 @@ def argument_of(name: str, scope: Scope) -> tuple[Any, Scope] | None:
     defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
     own = (each.arg for each in function.args.kwonlyargs)
     defaults |= {n: d for n, d in zip(own, function.args.kw_defaults, strict=True) if d is not None}
-    is_static = any("staticmethod" in ast.unparse(each) for each in function.decorator_list)
+    is_static = any("staticmethod" in each for each in decorators)
     skipped = int(scope.text.class_of(function) is not None and not is_static)
     if name in names and 0 <= names.index(name) - skipped < len(call.args):
         return call.args[names.index(name) - skipped], scope.caller
@@ -611,25 +672,49 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _of_self(name: str, scope: Scope, links: int) -> Any:
-    """An attribute that the constructor alone gives a value, of a class of which one is made."""
-    text, function = scope.text, scope.node
-    owner = text.class_of(function)
+    source = set_once(name, scope)
+    return None if source is None else _value_of(*source, links + 1)
+
+
+def set_once(name: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
+    """What the constructor alone gives an attribute of `self`, of a class of which one is made."""
+    owner = scope.text.class_of(scope.node)
     made = constructor_of(owner, scope)
     if owner is None or made is None:
         return None
-    stores = [
-        node
+    if any(
+        isinstance(node, (ast.Name, ast.Attribute)) and node_name(node) in _SETTING
+        for node in ast.walk(owner)
+    ):
+        return None
+    begins = made.node
+    stores = stores_of(name, owner, scope)
+    values = assigned(owner, f"{made.text.self_of(begins)}.{name}")
+    if len(stores) != 1 or len(values) != 1 or stores[0] is not begins:
+        return None
+    return values[0], made
+
+
+def stores_of(name: str, owner: ast.ClassDef, scope: Scope) -> list[ast.AST]:
+    """The functions that may set an attribute of what is of a class."""
+    return [
+        text.scope_of(node)
+        for text in {id(each): each for each in _texts(scope)}.values()
         for node in ast.walk(text.tree)
         if isinstance(node, ast.Attribute)
         and node.attr == name
         and not isinstance(node.ctx, ast.Load)
         and (owner in text.above(node) or key_of(node.value) != text.self_of(text.scope_of(node)))
     ]
-    begins = made.node
-    values = assigned(owner, f"{text.self_of(begins)}.{name}")
-    if len(stores) != 1 or len(values) != 1 or text.scope_of(stores[0]) is not begins:
-        return None
-    return _value_of(values[0], made, links + 1)
+
+
+def is_base(owner: ast.ClassDef, scope: Scope) -> bool:
+    """Whether the program may have a class that is made of it, and does something else."""
+    return any(
+        isinstance(node, ast.ClassDef) and owner.name in map(key_of, node.bases)
+        for text in {id(each): each for each in _texts(scope)}.values()
+        for node in ast.walk(text.tree)
+    )
 
 
 def constructor_of(owner: ast.ClassDef | None, scope: Scope) -> Scope | None:
@@ -638,26 +723,25 @@ def constructor_of(owner: ast.ClassDef | None, scope: Scope) -> Scope | None:
         return None
     begins = [n for n in owner.body if isinstance(n, FUNCTIONS) and n.name == "__init__"]
     user = scope if scope.caller is None else scope.caller  # may be in another file
+    while user.caller is not None and user.text.class_of(user.node) is owner:
+        user = user.caller  # one of its own methods asks another one
     calls = [
-        call
-        for call in user.text.calls_of(owner.name)
-        if not _is_never_reached(call, Scope(user.text, user.text.scope_of(call)))
+        (text, call)
+        for text in {id(each): each for each in _texts(user)}.values()
+        for call in text.calls_of(owner.name)
+        if not _is_never_reached(call, Scope(text, text.scope_of(call)))
     ]
     if len(begins) != 1 or len(calls) != 1:
         return None
-    is_base = any(
-        isinstance(node, ast.ClassDef) and owner.name in map(key_of, node.bases)
-        for text in {id(t): t for t in (scope.text, user.text)}.values()
-        for node in ast.walk(text.tree)
-    )
-    if is_base:
+    if is_base(owner, scope):
         return None
-    made_in = user.text.scope_of(calls[0])
+    home, call = calls[0]
+    made_in = home.scope_of(call)
     # With the call by which that runs, where it is one of those under way.
     where: Scope | None = user
     while where is not None and where.node is not made_in:
         where = where.caller
-    return Scope(scope.text, begins[0], where or Scope(user.text, made_in), calls[0])
+    return Scope(scope.text, begins[0], where or Scope(home, made_in), call)
 
 
 def _object_of(node: ast.AST, scope: Scope, links: int) -> Any:
