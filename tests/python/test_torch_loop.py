@@ -991,6 +991,35 @@ def test_what_is_compared_with_itself_alone_is_told(run_dir, kind):
     assert bool(told) == (kind == "itself")
 
 
+def _without_diagonal(kind, products, target):
+    """Of a covariance, in the ways in which this is written; the last ones know a target."""
+    size = len(products)
+    eye = torch.eye(size)
+    if kind == "taken_off":
+        return products - torch.diag(torch.diagonal(products))
+    if kind == "filled":
+        return products.clone().fill_diagonal_(0)
+    if kind == "picked":
+        return products[~eye.bool()]
+    if kind == "masked":
+        return products.masked_fill(eye.bool(), 0)
+    if kind == "multiplied":
+        return products * (1 - eye)
+    if kind == "triangle":
+        return products.triu(1)
+    of_target = target.T @ target
+    if kind == "picked_by_target":
+        return products[of_target > 0]
+    if kind == "masked_by_target":
+        return products.masked_fill(of_target > 0, 0)
+    if kind == "set_to_target":
+        products = products.clone()
+        products.diagonal().copy_(of_target.diagonal())
+        return products
+    assert kind == "multiplied_by_target"
+    return products * of_target
+
+
 def _written_out(kind, a, b, target, free):
     """A loss that compares two outputs, and a further term that is written out."""
     compared = F.mse_loss(a, b)
@@ -1000,6 +1029,10 @@ def _written_out(kind, a, b, target, free):
         products = centred.T @ centred / (len(a) - 1)
         off = (products.pow(2).sum() - products.diagonal().pow(2).sum()) / a.shape[1]
         return 25.0 * compared + F.relu(1 - deviation).mean() / 2 + off
+    if kind.startswith("diagonal_"):
+        centred = a - a.mean(0)
+        off = _without_diagonal(kind.removeprefix("diagonal_"), centred.T @ centred, target)
+        return compared + off.pow(2).sum() / a.shape[1]
     if kind == "of_directions":
         one = F.normalize(a)
         return F.l1_loss(one, F.normalize(b)) - 0.1 * a.std(0).mean()
@@ -1037,6 +1070,16 @@ def _written_out(kind, a, b, target, free):
         ("of_directions", True),
         ("one_batch", True),
         ("reduced", True),
+        ("diagonal_taken_off", True),
+        ("diagonal_filled", True),
+        ("diagonal_picked", True),
+        ("diagonal_masked", True),
+        ("diagonal_multiplied", True),
+        ("diagonal_triangle", True),
+        ("diagonal_picked_by_target", False),
+        ("diagonal_masked_by_target", False),
+        ("diagonal_set_to_target", False),
+        ("diagonal_multiplied_by_target", False),
         ("target", False),
         ("smooth", False),
         ("smooth_alone", False),

@@ -4,7 +4,8 @@
 target takes part elsewhere: `((y - target) ** 2).mean()` calls no loss function that could be
 heard. From the loss back to the layers its graph is looked through: terms that are written out,
 such as the variance and the covariance of VICReg, may begin with what is compared, and nothing but
-numbers may take part in them. Whatever is not known to be without data counts as if it had some.
+numbers may take part in them, and what leaves out the diagonal of a square matrix, as that of a
+covariance. Whatever is not known to be without data counts as if it had some.
 
 Two tensors of the same samples are compared to keep a curve smooth, or for a symmetry.
 """
@@ -15,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_nodes import saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MOST_NODES = 256
+_MOST_OF_MASK = 1024  # rows and columns of one that is looked through
 _COMPARES = frozenset({"HuberLossBackward0", "MseLossBackward0", "SmoothL1LossBackward0"})
 _LEAF = "torch::autograd::AccumulateGrad"
 _MATRIX_PRODUCTS = frozenset({"BmmBackward0", "MmBackward0"})
@@ -32,14 +36,17 @@ _PASSED = (
     | _TURNED
     | {
         "AbsBackward0", "AddBackward0", "AliasBackward0", "ClampBackward1", "ClampMinBackward0",
-        "CloneBackward0", "DiagonalBackward0", "DiagonalBackward1", "DivBackward0",
-        "ExpandBackward0", "LinalgVectorNormBackward0", "MeanBackward0", "MeanBackward1",
-        "MulBackward0", "NegBackward0", "PowBackward0", "ReluBackward0", "ReshapeAliasBackward0",
-        "RsubBackward1", "SelectBackward0", "SliceBackward0", "SplitBackward0", "SqrtBackward0",
-        "SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2", "StackBackward0",
-        "StdBackward0", "SubBackward0", "SumBackward0", "SumBackward1", "ToCopyBackward0",
+        "CloneBackward0", "DiagEmbedBackward0", "DiagonalBackward0", "DiagonalBackward0_copy",
+        "DiagonalBackward1", "DivBackward0", "ExpandBackward0", "LinalgVectorNormBackward0",
+        "MaximumBackward0", "MeanBackward0", "MeanBackward1", "MulBackward0", "NegBackward0",
+        "PowBackward0", "ReluBackward0", "ReshapeAliasBackward0", "RsubBackward1",
+        "SelectBackward0", "SliceBackward0", "SoftplusBackward0", "SplitBackward0",
+        "SqrtBackward0", "SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2",
+        "StackBackward0", "StdBackward0", "StdMeanBackward0", "SubBackward0", "SumBackward0",
+        "SumBackward1", "ToCopyBackward0", "TraceBackward0", "TrilBackward0", "TriuBackward0",
         "UnbindBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "VarBackward0",
-        "ViewBackward0",
+        "VarMeanBackward0", "ViewBackward0",
+        "torch::autograd::CopySlices",  # into a part of it, as by fill_diagonal_
     }
 )  # fmt: skip
 # They are given places, or a mask, as well, which the data may say.
@@ -54,6 +61,36 @@ _KEPT_FROM_ZERO = frozenset({"DivBackward0", "SqrtBackward0"})  # by a number th
 
 def _is_number(tensor: torch.Tensor | None) -> bool:
     return tensor is not None and tensor.dim() == 0
+
+
+def _is_of_diagonal(mask: torch.Tensor | None) -> bool:
+    """Whether it tells the diagonal of a square matrix from the rest of it, and nothing else."""
+    if mask is None or mask.dim() != 2 or not 1 < mask.shape[0] <= _MOST_OF_MASK:
+        return False
+    if mask.shape[0] != mask.shape[1] or not may_read(mask):
+        return False
+    with own_operations():
+        eye = torch.eye(len(mask), dtype=torch.bool)
+        of_it = mask.detach()
+        is_it = of_it != 0
+        is_plain = mask.dtype == torch.bool or torch.equal(of_it, is_it.to(mask.dtype))
+        return bool(is_plain and (torch.equal(is_it, eye) or torch.equal(is_it, ~eye)))
+
+
+def _mask_of(node: Any) -> torch.Tensor | None:
+    """What one of `_PICKS` picks by; None: by something else than one mask."""
+    if node.name() != "IndexBackward0":
+        return saved_by(node, "mask")
+    raw = getattr(node, "_raw_saved_indices", None)
+    if not isinstance(raw, tuple) or len(raw) != 1:
+        return None
+    if getattr(raw[0], "unpack_hook", raw) is not None:  # somebody's, as in `saved_by`
+        return None
+    try:
+        found: torch.Tensor | None = node._saved_indices[0]
+    except RuntimeError:  # a backward pass has freed it, or it was changed since
+        return None
+    return found if found is not None and found.dtype == torch.bool else None
 
 
 def _is_compared(node: Any, inputs: list[Any]) -> bool:
@@ -82,9 +119,10 @@ def _inputs(node: Any) -> list[Any] | None:
             given[-1] = parts[0]
     if len(given) == len(inputs):
         return given
-    if name == "MulBackward0":
-        is_first = inputs[0] is not None
-        return given if _is_number(saved_by(node, "other" if is_first else "self")) else None
+    if name in ("MaximumBackward0", "MulBackward0"):
+        beside = saved_by(node, "self" if inputs[0] is None else "other")
+        is_known = _is_number(beside) or (name == "MulBackward0" and _is_of_diagonal(beside))
+        return given if is_known else None
     if name == "DivBackward0":
         is_by_number = inputs[0] is not None and _is_number(saved_by(node, "other"))
         return given if is_by_number else None
@@ -103,9 +141,14 @@ def _begins(nodes: Iterable[Any]) -> tuple[set[Any], list[Any]] | None:
             continue
         seen.add(node)
         name = node.name()
-        if name in _PICKS or len(seen) > _MOST_NODES:
+        if len(seen) > _MOST_NODES:
             return None
         every = [other for other, _ in node.next_functions]
+        if name in _PICKS:
+            if len(every) != 1 or not _is_of_diagonal(_mask_of(node)):
+                return None
+            waiting += every
+            continue
         if name not in _PASSED or (name in _MATRIX_PRODUCTS and _is_layer(every)):
             if name != _LEAF:
                 begins.add(node)

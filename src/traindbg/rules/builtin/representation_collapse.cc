@@ -24,7 +24,7 @@ const model::RuleInfo kRepresentationCollapse = {
     .when =
         "In a training without labels, what the model returns becomes nearly the same for all samples of a "
         "batch, compared with the first looks or with the size of the values.\n"
-        "- Judged: no loss function is given labels of the data. There are none, or they are all equal, "
+        "- Judged: no loss function is given labels of the data. There are none, or all of a run are equal, "
         "they are row numbers, or they have a gradient, because the model itself made them.\n"
         "- Measured: the standard deviation from sample to sample of what the model returns, which must "
         "have two or more values for each sample. It must be too small at `looks` looks in a row, from "
@@ -40,9 +40,9 @@ const model::RuleInfo kRepresentationCollapse = {
         "- Compared with itself (warning): all that loss functions do is compare by differences two things "
         "that have a gradient and are of different samples. Nothing else takes part in the loss, such as a "
         "target in a term that is written out.\n"
-        "- Compared with itself, how far: less than a tenth of the size is enough, if its ratio to the "
-        "size is less than a third of what that was at first, and samples spread in four or more "
-        "directions then.\n"
+        "- Compared with itself, how far: less than a tenth of the size is enough, if it is also less than "
+        "two thirds of the most that it has been, its ratio to the size less than a third of what that "
+        "was at first, and samples spread in four or more directions then.\n"
         "- Cosines (warning): the loss is nothing but cosines, or squared distances of vectors of length "
         "1, each with a gradient on both sides. Or cosine_embedding_loss is the only loss function and all "
         "its targets are 1.\n"
@@ -82,6 +82,9 @@ constexpr double kVanishing = 1e-3;  // of the size of the values
 constexpr double kShareOfPulled = 0.15;
 // Of a model whose vectors are compared with each other alone: of the size, and of that share at the start.
 constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
+// Of the largest deviation so far: where a variance term holds it, only a mean drifts away, and the size
+// grows.
+constexpr double kLeftOfCompared = 2.0 / 3;
 constexpr double kFewestDirections = 4;  // at the start; values of a few actions have less
 constexpr const char* kTurn = "directions";
 
@@ -123,6 +126,7 @@ class RepresentationCollapse final : public Rule {
         double start = 0;        // the largest deviation of the first looks
         double start_share = 0;  // of the size, likewise
         double start_directions = 0;
+        double most = 0;  // the largest deviation so far
         int first_looks = 0;
     };
 
@@ -180,6 +184,7 @@ class RepresentationCollapse final : public Rule {
         if (!std::isfinite(deviation.value) || !std::isfinite(size)) return;
         ++judged_;
         Output& output = outputs_.try_emplace(std::string(deviation.place), looks_).first->second;
+        output.most = std::max(output.most, deviation.value);
         if (output.first_looks < 3) {
             ++output.first_looks;
             output.start = std::max(output.start, deviation.value);
@@ -201,6 +206,7 @@ class RepresentationCollapse final : public Rule {
                                 (deviation.value < share_ * size && has_fallen);
         const bool is_common = is_compared_ && output.start_directions >= kFewestDirections &&
                                deviation.value < kShareOfCompared * size &&
+                               deviation.value < kLeftOfCompared * output.most &&
                                deviation.value < kFallOfCompared * output.start_share * size;
         const bool shows = is_nothing || is_common;
         if (!shows && output.seen.is_enough()) sink.clear(deviation.place);

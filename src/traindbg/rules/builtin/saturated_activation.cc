@@ -46,9 +46,13 @@ const model::RuleInfo kSaturatedActivation = {
         "- Dead end (warning, however the training goes): three quarters of the layer's values were at the "
         "flat ends at the first step, nine in ten are now, and weights come before it that would have to "
         "learn. What comes after it learns from what these were drawn as.\n"
-        "- Dead end, for the model's own output: only of a regression with other weights behind it. After "
-        "200 steps its loss is above a fifth of what a constant gives, falls no more, and is known to be "
-        "above what targets of nearest inputs differ by.\n"
+        "- Dead end, for what may be the model's own output: only where the loss compares another number of "
+        "values, and a module that the layer is in has a weight of its own, such as the leaves of a soft "
+        "tree. After 200 steps the loss is above a fifth of what one answer to all inputs gives, and falls "
+        "no more.\n"
+        "- Dead end, and what the inputs tell: a regression's loss must also be known to be above what "
+        "targets of nearest inputs differ by. That of a classification must be above three times the share "
+        "by which labels of these differ.\n"
         "- Binary output (warning): only where the loss compares what was made of the output, of another "
         "number of values. Of the output's values 98 % have been at the flat ends since the first fifth of "
         "the training, for at least 150 steps.\n"
@@ -143,7 +147,7 @@ class SaturatedActivation final : public Rule {
     static constexpr double kFar = 0.15;  // of guessing, or of the start
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
-    // Of a layer that keeps a regression from what it could learn.
+    // Of a layer that keeps what comes after it from what it could learn.
     static constexpr double kBothEnds = 0.1;  // of all values, at each of them
     static constexpr double kMostAtFirst = 0.75, kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
     // Of what is left: where targets of nearest inputs differ by more, it may well be noise.
@@ -269,14 +273,18 @@ class SaturatedActivation final : public Rule {
         return place.second.first_lesser >= kBothEnds && place.second.first_share >= kMostAtFirst &&
                place.second.lowest() >= kNearlyAll && is_after_weights(step, step.info(place.first));
     }
-    // The same; and of a regression, after 200 steps, more than a fifth of what a constant leaves is left,
-    // and gets no less, although the targets of nearest inputs differ by far less than that: it is no noise.
+    // More than a fifth of what a constant leaves is left, although the targets of nearest inputs differ by
+    // far less than that: it is no noise.
+    [[nodiscard]] bool is_regression_behind_inputs() const {
+        const std::optional<double> share = guessing_.share(), unlike = neighbours_.unlike();
+        return is_regression(guessing_.function()) && share && *share > kLeft && unlike &&
+               *unlike <= kTold * *share;
+    }
+    // A dead end; and after 200 steps the loss is well above what the inputs tell, and gets no less.
     [[nodiscard]] bool is_held_back(const model::StepView& step, const Place& place) const {
-        if (!is_dead_end(step, place) || loss_.count() < 200 || !is_regression(guessing_.function()) ||
-            !(guessing_.share().value_or(0) > kLeft))
+        if (!is_dead_end(step, place) || loss_.count() < 200 ||
+            !(is_regression_behind_inputs() || is_behind_inputs()))
             return false;
-        const std::optional<double> unlike = neighbours_.unlike();
-        if (!unlike || *unlike > kTold * *guessing_.share()) return false;
         const auto means = loss_.blocks().means();
         return trend_z(means.last(means.size() / 2)) > kFalls;
     }
