@@ -47,7 +47,7 @@ void put(RowPrints& prints, nb::handle numbers) {
                              view.dtype == tensor::DType::kInt64 && view.is_row_major();
     if (!is_readable || !(prints.*kPut)({static_cast<const std::int64_t*>(view.data),
                                          static_cast<std::size_t>(view.element_count())}))
-        throw nb::value_error("numbers of rows: not one or two int64 for each row that is looked at");
+        throw nb::value_error("numbers of rows: not as many int64 for each row that is looked at");
 }
 
 nb::tuple told(const RowPasses::Again& again) {
@@ -74,7 +74,8 @@ void bind_rows(nb::module_& module) {
                                                static_cast<std::int64_t>(prints.half(row, 1))));
                 return rows;
             },
-            nb::sig("def halves(self) -> list[tuple[int, int]]"), "The two fingerprints of each row.")
+            nb::sig("def halves(self) -> list[tuple[int, int]]"),
+            "The fingerprints of the first and the second half of each row.")
         .def_prop_ro(
             "changes",
             [](const RowPrints& prints) {
@@ -87,7 +88,8 @@ void bind_rows(nb::module_& module) {
              "What else belongs to the rows. Whether it could be read here and has as many.")
         .def("take_labels", &take<&RowPrints::take_labels>, "tensor"_a,
              "One for each row of the batch. Whether they could be read here and are as many.")
-        .def("put_halves", &put<&RowPrints::put_halves>, "numbers"_a, "int64 [rows, 2].")
+        .def("put_halves", &put<&RowPrints::put_halves>, "numbers"_a,
+             "int64 [rows, 3]: of the first, the second and the even half.")
         .def("put_changes", &put<&RowPrints::put_changes>, "numbers"_a, "int64 [rows].")
         .def("put_further", &put<&RowPrints::put_further>, "numbers"_a, "int64 [rows].")
         .def("put_labels", &take<&RowPrints::put_labels>, "labels"_a,

@@ -3,7 +3,8 @@
 Of some batches a few rows are looked at, and of each row some values that are always at the same
 places. Two fingerprints are made of a row, of the first and of the second half of these values:
 where rows are alike because there are few different ones (words of a small grammar, bits), many
-are alike in one half only, and where the same data is there twice, hardly any is.
+are alike in one half only, and where the same data is there twice, hardly any is. Of rows that are
+padded at their end the second half says nothing: they are also cut into every other value.
 
 Here is what belongs to which rows, and what these are: of the training, or evaluated. The core
 makes fingerprints of what it can read in place (`capture/row_prints.h`), and remembers them, of at
@@ -62,10 +63,10 @@ def _factors_on(device: torch.device) -> torch.Tensor:
 
 
 def fingerprints(inputs: torch.Tensor) -> torch.Tensor | None:
-    """Two for each of the first rows of a batch: a tensor [rows, 2] on the batch's device.
+    """Three for each of the first rows of a batch: a tensor [rows, 3] on the batch's device.
 
-    By operations, on any device. None where there are none: of what has no rows, or a single value
-    in each.
+    Of its first, its second and its even half, by operations, on any device. None where there are
+    none: of what has no rows, or a single value in each.
     """
     if type(inputs) is not torch.Tensor or inputs.layout is not torch.strided or inputs.dim() < 2:
         return None
@@ -83,7 +84,8 @@ def fingerprints(inputs: torch.Tensor) -> torch.Tensor | None:
         bits = x.contiguous().view(_INTEGER[x.element_size()]).to(torch.int64)
         mixed = bits * _factors_on(bits.device)[: bits.shape[1]]
         middle = bits.shape[1] // 2
-        return torch.stack([mixed[:, :middle].sum(1), mixed[:, middle:].sum(1)], 1)
+        halves = mixed[:, :middle], mixed[:, middle:], mixed[:, ::2]
+        return torch.stack([half.sum(1) for half in halves], 1)
 
 
 def changes(inputs: torch.Tensor) -> torch.Tensor:

@@ -17,12 +17,12 @@ void RowMemory::learn(const RowPrints& rows) {
     looked_at_ += is_full ? 0 : number;
     pairs_ += number * (number - 1) / 2;
     alike_ += alike;
-    for (const std::size_t half : {0U, 1U})
+    for (std::size_t half = 0; half < kHalves; ++half)
         half_alike_[half] +=
             equal_pairs(count, [&](std::size_t row) { return rows.half(row, half); }) - alike;
     for (std::size_t row = 0; !is_full && row < count; ++row) {
         known_.insert(rows.both(row));
-        for (const std::size_t half : {0U, 1U}) halves_[half].insert(rows.half(row, half));
+        for (std::size_t half = 0; half < kHalves; ++half) halves_[half].insert(rows.half(row, half));
     }
     learn_labels(rows);
 }
@@ -56,14 +56,17 @@ RowMemory::Figures RowMemory::figures() const noexcept {
             .looked_at = looked_at_,
             .pairs = pairs_,
             .alike = alike_,
-            .half_alike = std::min(half_alike_[0], half_alike_[1])};
+            .half_alike = of_halves(half_alike_)};
 }
 
 RowMemory::Found RowMemory::find(const RowPrints& rows) const noexcept {
     Found found;
+    const auto has = [&](std::size_t row, Half half) { return halves_[half].has(rows.half(row, half)); };
     for (std::size_t row = 0; row < rows.size(); ++row) {
         if (known_.has(rows.both(row))) ++found.known;
-        else if (halves_[0].has(rows.half(row, 0)) && halves_[1].has(rows.half(row, 1))) ++found.half_alike;
+        else if ((has(row, kFirstHalf) && has(row, kSecondHalf)) ||
+                 (has(row, kEvenHalf) && has(row, kOddHalf)))
+            ++found.half_alike;
     }
     return found;
 }

@@ -1,7 +1,7 @@
 // What is remembered of the rows of one training: which rows it had, how much these are alike, and their
 // classes. hooks/torch_rows.py says what is a batch of the training and what is not.
 //
-// What is kept are numbers, of at most 16,384 rows and those of one batch more: 3 MiB.
+// What is kept are numbers, of at most 16,384 rows and those of one batch more: 3.5 MiB.
 // Errors: std::bad_alloc alone; what was learned of the batch until then stays. Thread-safety: none.
 // Cost: some nanoseconds a row.
 #pragma once
@@ -24,11 +24,11 @@ class RowMemory {
         std::int64_t looked_at = 0;   // rows, also the same again
         std::int64_t pairs = 0;       // of rows within batches
         std::int64_t alike = 0;       // pairs that are equal
-        std::int64_t half_alike = 0;  // pairs that are equal in one half only, of the half where fewer are
+        std::int64_t half_alike = 0;  // pairs that are equal in one half only (`of_halves`)
     };
     struct Found {
         std::int64_t known = 0;
-        std::int64_t half_alike = 0;  // others, of which both halves are known
+        std::int64_t half_alike = 0;  // others, of which both halves are known, cut one way or the other
     };
     struct Relabelled {
         std::int64_t again = 0;    // rows that came again with a class
@@ -50,11 +50,11 @@ class RowMemory {
     [[nodiscard]] std::int64_t equal_pairs(std::size_t rows, const NumberOf& number_of);
 
     NumberSet known_;
-    std::array<NumberSet, 2> halves_;
+    std::array<NumberSet, kHalves> halves_;
     std::int64_t looked_at_ = 0;
     std::int64_t pairs_ = 0;
     std::int64_t alike_ = 0;
-    std::array<std::int64_t, 2> half_alike_{};
+    std::array<std::int64_t, kHalves> half_alike_{};
 
     NumberTable<RowLabel> classes_;       // of rows
     NumberTable<std::int64_t> of_class_;  // how many rows of `classes_` have it

@@ -47,7 +47,7 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
             weigh(*now.label, 1);
             ++now_.distinct_in_class;
         }
-        for (const std::size_t half : {0U, 1U})
+        for (std::size_t half = 0; half < kHalves; ++half)
             half_again_[half] += halves_[half].insert(rows.half(row, half)).second ? 0 : 1;
     }
 }
@@ -80,7 +80,7 @@ void RowPasses::keep() {
     best_->of = of_.rows;
     const auto compared = static_cast<double>(best_->distinct + best_->again);
     if (row_squares_ > 0) best_->effective = compared * compared / static_cast<double>(row_squares_);
-    best_->half_again = std::min(half_again_[0], half_again_[1]);
+    best_->half_again = of_halves(half_again_);
     if (classified_ > 0)
         best_->by_chance = 1 - static_cast<double>(squares_) / static_cast<double>(classified_ * classified_);
 }

@@ -3,7 +3,7 @@
 // Whether a pass is of that kind, and how long it is, whoever gives batches knows. Rows are known again by
 // their fingerprints; those that hold hardly more than one value, as blank images and padding, are left out.
 //
-// What is kept are numbers of at most 16,384 rows, of the pass under way: at most 2.5 MiB.
+// What is kept are numbers of at most 16,384 rows, of the pass under way: at most 3 MiB.
 // Errors: std::bad_alloc alone. Thread-safety: none. Cost: some nanoseconds a row.
 #pragma once
 
@@ -41,7 +41,7 @@ class RowPasses {
         // The last two of the rows of each class that is known, added up.
         std::int64_t distinct_in_class = 0;
         double effective_in_class = 0;
-        std::int64_t half_again = 0;     // of which one half only did, of the half where fewer did
+        std::int64_t half_again = 0;     // of which one half only did (`of_halves`)
         std::int64_t labelled = 0;       // that came before, of those of which both classes are known
         std::int64_t contradicting = 0;  // of these, those of another class than before
         double by_chance = 0;            // the share of them, if classes were dealt out anew
@@ -78,8 +78,8 @@ class RowPasses {
     std::int64_t since_ = 0;  // the pass's first step
     bool is_over_ = false;
     NumberTable<Seen> first_;  // where a row came for the first time
-    std::array<NumberSet, 2> halves_;
-    std::array<std::int64_t, 2> half_again_{};
+    std::array<NumberSet, kHalves> halves_;
+    std::array<std::int64_t, kHalves> half_again_{};
     struct OfClass {
         std::int64_t rows = 0;     // that have it
         std::int64_t known = 0;    // of these, those that can be known again

@@ -109,16 +109,24 @@ bool can_be_read(const TensorView& view) noexcept {
            (view.strides.empty() || view.strides.size() == view.shape.size());
 }
 
-// The sum of the values at `offsets`, times factors from the first of `factors` on.
+// The sum of the values at `offsets`, times factors from the first of `factors` on: of the 1st, 3rd, ...
+// value, and of the others.
 template <typename Word>
-std::uint64_t sum_of(const void* data, std::int64_t row, std::span<const std::int64_t> offsets,
-                     const std::uint64_t* factors) noexcept {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
+std::array<std::uint64_t, 2> sums_of(const void* data, std::int64_t row,
+                                     std::span<const std::int64_t> offsets,
+                                     const std::uint64_t* factors) noexcept {
+    const auto term = [&](std::size_t i) {
         const auto bits = static_cast<std::int64_t>(word_at<Word>(data, row + offsets[i]));
-        sum += static_cast<std::uint64_t>(bits) * factors[i];
+        return static_cast<std::uint64_t>(bits) * factors[i];
+    };
+    std::array<std::uint64_t, 2> sums{};
+    const std::size_t pairs = offsets.size() / 2;
+    for (std::size_t i = 0; i < 2 * pairs; i += 2) {
+        sums[0] += term(i);
+        sums[1] += term(i + 1);
     }
-    return sum;
+    if (offsets.size() > 2 * pairs) sums[0] += term(2 * pairs);
+    return sums;
 }
 
 // Both are of one type; as floats, where NaN differs from itself, and 0 not from -0.
@@ -232,8 +240,9 @@ std::optional<RowPrints> RowPrints::take(const TensorView& batch) {
     with_word(batch.dtype, [&]<typename Word>(Word) {
         std::int64_t row = 0;
         for (auto& halves : out.halves_) {
-            halves[0] = sum_of<Word>(batch.data, row, all.first(middle), kFactors.data());
-            halves[1] = sum_of<Word>(batch.data, row, all.subspan(middle), kFactors.data() + middle);
+            const auto first = sums_of<Word>(batch.data, row, all.first(middle), kFactors.data());
+            const auto second = sums_of<Word>(batch.data, row, all.subspan(middle), kFactors.data() + middle);
+            halves = {first[0] + first[1], second[0] + second[1], first[0] + second[middle % 2]};
             row += rows.stride;
         }
     });
@@ -278,8 +287,10 @@ bool RowPrints::take_further(const TensorView& further) {
     std::array<std::uint64_t, kMostPrintedRows> sums;
     with_word(further.dtype, [&]<typename Word>(Word) {
         std::int64_t row = 0;
-        for (std::size_t i = 0; i < looked_at(); ++i, row += rows.stride)
-            sums[i] = sum_of<Word>(further.data, row, {places.data(), count}, kFactors.data());
+        for (std::size_t i = 0; i < looked_at(); ++i, row += rows.stride) {
+            const auto parts = sums_of<Word>(further.data, row, {places.data(), count}, kFactors.data());
+            sums[i] = parts[0] + parts[1];
+        }
     });
     mix_in({sums.data(), looked_at()});
     return true;
@@ -304,10 +315,10 @@ bool RowPrints::read_labels(const TensorView& labels) {
 }
 
 bool RowPrints::put_halves(std::span<const std::int64_t> numbers) {
-    if (numbers.size() != 2 * looked_at()) return false;
+    if (numbers.size() != 3 * looked_at()) return false;
     halves_.resize(looked_at());
     for (std::size_t i = 0; i < numbers.size(); ++i)
-        halves_[i / 2][i % 2] = static_cast<std::uint64_t>(numbers[i]);
+        halves_[i / 3][i % 3] = static_cast<std::uint64_t>(numbers[i]);
     return true;
 }
 

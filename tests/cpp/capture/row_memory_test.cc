@@ -10,11 +10,15 @@
 namespace traindbg::capture {
 namespace {
 
-// Rows of which the halves are given by number; no number is that of a fingerprint made otherwise.
+// Rows of which the halves are given by number; no number is that of a fingerprint made otherwise. Every
+// other value is one of the first half.
 RowPrints prints_of(const std::vector<std::int64_t>& halves, const std::vector<std::int64_t>& labels = {}) {
     const auto rows = static_cast<std::int64_t>(halves.size() / 2);
     RowPrints prints(rows, 12);
-    EXPECT_TRUE(prints.put_halves(halves));
+    std::vector<std::int64_t> numbers;
+    for (std::size_t i = 0; i + 1 < halves.size(); i += 2)
+        for (const std::int64_t number : {halves[i], halves[i + 1], halves[i]}) numbers.push_back(number);
+    EXPECT_TRUE(prints.put_halves(numbers));
     if (!labels.empty()) {
         EXPECT_TRUE(prints.take_labels({labels.data(), tensor::DType::kInt64, {&rows, 1}, {}}));
     }
@@ -56,6 +60,20 @@ TEST(RowMemory, CountsWhatIsAlikeInOneHalfApart) {
     const RowMemory::Found found = memory.find(prints_of({2, 5, 1, 5, 3, 5}));
     EXPECT_EQ(found.known, 1);
     EXPECT_EQ(found.half_alike, 1);
+}
+
+TEST(RowMemory, CountsWhatIsAlikeInEveryOtherValueWhereTheSecondHalfIsPadding) {
+    // The first half, the second and the even one; the odd one is what the first two have beyond that.
+    RowPrints rows(4, 12);
+    EXPECT_TRUE(rows.put_halves(std::vector<std::int64_t>{31, 9, 5, 41, 9, 5, 52, 9, 6, 32, 9, 6}));
+    RowMemory memory;
+    memory.learn(rows);
+    EXPECT_EQ(memory.figures().alike, 0);
+    EXPECT_EQ(memory.figures().half_alike, 1);  // 2 pairs by the even half, 1 by the odd one
+    RowPrints others(2, 12);
+    EXPECT_TRUE(others.put_halves(std::vector<std::int64_t>{42, 9, 6, 50, 9, 5}));
+    EXPECT_EQ(memory.find(others).known, 0);
+    EXPECT_EQ(memory.find(others).half_alike, 1);
 }
 
 TEST(RowMemory, IsBounded) {

@@ -15,7 +15,8 @@ RowPrints numbered(const std::vector<std::int64_t>& numbers, const std::vector<s
     RowPrints prints(rows, 12);
     std::vector<std::int64_t> halves;
     for (const std::int64_t number : numbers)
-        for (const std::int64_t half : {number * 1'000'003, number * 998'244'353}) halves.push_back(half);
+        for (const std::int64_t half : {number * 1'000'003, number * 998'244'353, number * 1'000'003})
+            halves.push_back(half);
     EXPECT_TRUE(prints.put_halves(halves));
     EXPECT_TRUE(prints.put_changes(std::vector<std::int64_t>(numbers.size(), changes)));
     if (!labels.empty()) {

@@ -60,6 +60,20 @@ TEST(RowPrints, AreSumsOfBitsTimesFactors) {
     EXPECT_EQ(narrow->half(0, 0), 0 - factor(0));
 }
 
+TEST(RowPrints, AreOfEveryOtherValueToo) {
+    const std::vector<std::uint8_t> bytes{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    const std::vector<std::int64_t> wide{2, 5};
+    const auto of_five = RowPrints::take(rows_of(bytes, DType::kUInt8, wide));
+    ASSERT_TRUE(of_five);
+    EXPECT_EQ(of_five->half(0, kEvenHalf), factor(0) + 3 * factor(2) + 5 * factor(4));
+    EXPECT_EQ(of_five->half(0, kOddHalf), 2 * factor(1) + 4 * factor(3));
+    const std::vector<std::int64_t> shape{3, 3};
+    const auto of_three = RowPrints::take(rows_of(bytes, DType::kUInt8, shape));
+    ASSERT_TRUE(of_three);
+    EXPECT_EQ(of_three->half(1, kEvenHalf), 4 * factor(0) + 6 * factor(2));
+    EXPECT_EQ(of_three->half(1, kOddHalf), 5 * factor(1));
+}
+
 TEST(RowPrints, AreOf64RowsAnd256ValuesAtMost) {
     std::vector<std::int64_t> values(100 * 1000);
     std::iota(values.begin(), values.end(), 0);
@@ -226,11 +240,12 @@ TEST(RowPrints, NumbersFromADeviceAreTakenForThoseOfTheTensor) {
     EXPECT_EQ(later.size(), 0U);
     std::vector<std::int64_t> halves;
     for (std::size_t row = 0; row < 2; ++row)
-        for (std::size_t half = 0; half < 2; ++half)
+        for (const Half half : {kFirstHalf, kSecondHalf, kEvenHalf})
             halves.push_back(static_cast<std::int64_t>(prints->half(row, half)));
     EXPECT_FALSE(later.put_halves(std::span(halves).first(2)));
     EXPECT_TRUE(later.put_halves(halves));
     EXPECT_EQ(later.whole(1), prints->whole(1));
+    EXPECT_EQ(later.half(1, kOddHalf), prints->half(1, kOddHalf));
     const std::vector<std::int64_t> counts{2, 1};
     EXPECT_FALSE(later.put_changes(halves));
     EXPECT_TRUE(later.put_changes(counts));

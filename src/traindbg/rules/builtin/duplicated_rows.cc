@@ -27,16 +27,18 @@ const model::RuleInfo kDuplicatedRows = {
         "- Warnings need inputs of floating point.\n"
         "- Contradicting labels (warning): in a classification, `labelled` or more of the copies have a "
         "label. The share that has another class than before is at least `contradicting` of what it would "
-        "be if classes were dealt out at random.\n"
+        "be if classes were dealt out at random. Not with a binary cross-entropy: its labels may say what "
+        "came of several trials of one thing.\n"
         "- Few rows dominate a regression (warning): all loss functions are of a regression, `uneven` or "
         "more of the rows came before, and one came twenty times or more.\n"
         "- The different rows must also have no more weight together than a quarter as many would have "
         "that come equally often.\n"
         "- Few rows dominate a classification (warning): the same, with rows weighed within each class and "
-        "added up. `labelled` or more of the rows that came before must have a label.\n"
+        "added up. `labelled` or more of the rows that came before must have a label, and with a binary "
+        "cross-entropy all of these the same one as before.\n"
         "- Whole data repeated (warning): all rows come equally often, three times or more with equal "
-        "labels, or eight times or more where they have no classes. No ConcatDataset has one data set "
-        "several times.\n"
+        "labels, or eight times or more where they have no classes or two of a binary cross-entropy. No "
+        "ConcatDataset has one data set several times.\n"
         "- Alike by nature, not judged: rows of which one half alone comes again more than a tenth as "
         "often as the whole row.\n"
         "- Also not judged: rows of hardly more than one value, a batch that is given once more, and steps "
@@ -87,6 +89,7 @@ class DuplicatedRows final : public Rule {
             const std::string_view function = function_of_loss(step.info(sample.tensor).name);
             if (function.empty()) continue;
             (is_regression(function) ? is_regression_ : is_other_) = true;
+            if (function.starts_with("binary_cross_entropy")) is_of_two_ = true;
         }
         const auto looked = loop_fact(step, "pass_rows");
         const auto of = loop_fact(step, "pass_rows_of");
@@ -131,10 +134,11 @@ class DuplicatedRows final : public Rule {
         }
     }
 
-    // What the copies of a row are labelled as has little to do with the row.
+    // What the copies of a row are labelled as has little to do with the row. Yes and no may be what came of
+    // one thing that was tried several times.
     [[nodiscard]] bool contradict(const model::StepView& step) const {
         const double labelled = number(step, "pass_rows_labelled");
-        return !is_discrete_ && labelled >= labelled_ &&
+        return !is_discrete_ && !is_of_two_ && labelled >= labelled_ &&
                number(step, "pass_rows_contradicting") >=
                    contradicting_ * number(step, "pass_rows_by_chance") * labelled &&
                number(step, "pass_rows_by_chance") > 0.1;
@@ -147,6 +151,7 @@ class DuplicatedRows final : public Rule {
         const bool are_classes =
             is_other_ && !is_regression_ && number(step, "pass_rows_labelled") >= labelled_;
         if (!are_values && !are_classes) return false;
+        if (is_of_two_ && number(step, "pass_rows_contradicting") > 0) return false;
         const double distinct =
             number(step, are_values ? "pass_rows_distinct" : "pass_rows_distinct_in_class");
         const double effective =
@@ -160,7 +165,7 @@ class DuplicatedRows final : public Rule {
     // rows of a regression may be measured that often, each with a value of its own.
     [[nodiscard]] bool is_whole(const model::StepView& step, double looked, double of) const {
         const double most = number(step, "pass_rows_most"), distinct = number(step, "pass_rows_distinct");
-        const bool is_labelled = number(step, "pass_rows_labelled") >= labelled_;
+        const bool is_labelled = !is_of_two_ && number(step, "pass_rows_labelled") >= labelled_;
         return !is_discrete_ && most >= (is_labelled ? kWholeTimes : kWholeTimesOfValues) &&
                number(step, "pass_rows_contradicting") == 0 && looked >= 0.99 * of &&
                distinct >= kWholeRows && std::abs(most * distinct - looked) <= 0.02 * looked;
@@ -245,7 +250,8 @@ class DuplicatedRows final : public Rule {
     double share_, rows_, labelled_, contradicting_, uneven_;
     std::uint64_t judged_ = 0;
     bool is_discrete_ = true;
-    bool is_regression_ = false, is_other_ = false;  // loss functions that were seen
+    // Loss functions that were seen; of the others, binary cross-entropies.
+    bool is_regression_ = false, is_other_ = false, is_of_two_ = false;
     std::string firing_;
 };
 
