@@ -15,6 +15,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
+from traindbg.hooks.torch_channels import ChannelOrder
 from traindbg.hooks.torch_clips import Clips
 from traindbg.hooks.torch_columns import COLUMNS, Look, is_table
 from traindbg.hooks.torch_copies import Copies, Found
@@ -34,11 +35,13 @@ from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_losses_beside import LossesBeside
 from traindbg.hooks.torch_margins import are_changed_by_data
 from traindbg.hooks.torch_mixing import MixingObserver
 from traindbg.hooks.torch_modes import Forgotten, modes
 from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
+from traindbg.hooks.torch_own_labels import share_of_others
 from traindbg.hooks.torch_own_statistics import OwnStatistics
 from traindbg.hooks.torch_own_tokens import LOOKS, own_tokens
 from traindbg.hooks.torch_probe import Probes
@@ -54,6 +57,7 @@ from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_channels import Channels
     from traindbg.hooks.torch_loader_labels import LoaderLabels
     from traindbg.hooks.torch_loss_graph import WrittenOut
     from traindbg.hooks.torch_own_statistics import Own
@@ -68,14 +72,18 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
+_OF_TWO_CLASSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_STEPS_UNTIL_LEARNED = 50
 _MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
 
 
 def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a loss function is given a score for each class of each row."""
+    """Whether a loss function is given a score for each class of each row, or one for two."""
     given = args[0] if args else kwargs.get("input")
+    if name in _OF_TWO_CLASSES:  # of rows where there are as many labels, which is looked at later
+        return True
     return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 
 
@@ -137,11 +145,14 @@ class Facts:
         self._rows = Rows()
         loader_labels.are_trained = tensor_labels.are_trained = self._rows.are_trained
         self._own_statistics = OwnStatistics(self._rows)
+        self._channels = ChannelOrder()
         self._neighbours = Neighbours()
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
+        self._beside = LossesBeside(tensors, watched)
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
+        self._last_shape = torch.Size()  # its shape
         self._is_table, self._compared = False, 0  # what the labels are compared with; its number
         self._places: int | None = None  # of that in containers, where it was given twice
 
@@ -149,6 +160,7 @@ class Facts:
         """What was remembered of data, losses and evaluations is of another training or models."""
         self._rows.forget()
         self._own_statistics.forget()
+        self._channels.forget()
         self._neighbours.forget()
         self._own_tokens = 0
         self.random.forget()
@@ -160,6 +172,8 @@ class Facts:
         self._copy = None
         self._calls_at_loss = {}
         self._evaluated_another = -1
+        self._asked_before: int | None = None
+        self._beside.forget()
         self.loader_labels.forget()
         self.tensor_labels.forget()
         self.probes.forget()
@@ -251,6 +265,7 @@ class Facts:
                     self._places = places_in_containers(tensor)
                 self._tensors.tell("input_in_containers", self._places or 0)
             self._input = self._last_input = weakref.ref(tensor)
+            self._last_shape = tensor.shape
             self._is_table, self._compared = is_table(tensor), 0
         elif mode == _TRAIN and self._hot.due & _LOOP and not self._is_table and is_table(tensor):
             self._input, self._is_table, self._compared = weakref.ref(tensor), True, number
@@ -266,6 +281,7 @@ class Facts:
             batches = max(batches_in_storage(tensor), float(sizes.batches))
             self._rows.trained(tensor, batches, sizes.drawing, self._hot.steps)
             guarded("own statistics", self._own_statistics.trained, tensor)
+            guarded("channels", self._channels.trained, tensor)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         else:
             models = [watcher.model for watcher in self._watched.watchers]
@@ -274,6 +290,8 @@ class Facts:
             self.forgotten.model_called(trained[0] if trained else None, tensor, self._hot.steps)
             self._rows.given(tensor, is_evaluation, self._hot.steps)
             guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
+            if is_evaluation:
+                guarded("channels", self._channels.given, tensor, self._hot.steps)
 
     def model_returned(self, output: Any) -> None:
         """In training."""
@@ -297,6 +315,7 @@ class Facts:
             guarded("tensor labels", self.tensor_labels.trained_by, name, args, kwargs)
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
+            guarded("losses beside", self._beside.loss_computed, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
             if self.mixing.is_open:
                 guarded("mixing", self.mixing.loss_computed, args, kwargs)
@@ -304,6 +323,7 @@ class Facts:
                 guarded("probes", self.probes.loss_computed, args, kwargs)
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
+            guarded("own labels", self._tell_own_labels, name, args, kwargs, labels)
         elif _trains_nothing(value) and (
             self._may_be_of_a_watched_model() or self._rows.waits_for(labels)
         ):
@@ -355,6 +375,18 @@ class Facts:
         if told is not None:
             for fact, value in told._asdict().items():
                 self._tensors.tell(fact, value)
+
+    def _tell_own_labels(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], labels: Any
+    ) -> None:
+        """Whether predictions fit their own masks better than others, once something is known."""
+        given = self._last_shape
+        if self._hot.steps < _STEPS_UNTIL_LEARNED or len(given) != 4:
+            return
+        if len(args) > 1 and all(weights is None for weights in args[2:]):
+            share = share_of_others(name, args[0], labels, kwargs, given[0])
+            if share is not None:
+                self._tensors.tell("own_labels_share", share)
 
     def _take_missed(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -440,6 +472,7 @@ class Facts:
         self.loop.backward_begins(root, is_scaled)
         self.reductions.clear()
         guarded("graphs", self._held.backward_begins, self._hot.steps, root)
+        guarded("losses beside", self._beside.backward_begins, root)
         if type(root) is torch.Tensor and self.loop.wants_graph(self._hot.steps):
             graph = self.loop.look_at(root)
             self.hazards.graph_seen(graph.hazards if graph is not None else [])
@@ -489,9 +522,27 @@ class Facts:
         """Since the last step, twice in a row no watched model was called before a loss."""
         return self._evaluated_another == self._hot.steps
 
+    def step_begins(self, is_due: bool) -> None:
+        """Of the training; `is_due`: facts are told of it."""
+        self.loop.begin(is_due)
+        self._beside.clear()
+        self._asked_before = self._asked() if is_due else None
+
+    def _asked(self) -> int:
+        """How often watched models were called without gradients, in training mode."""
+        observers = (watcher._observer for watcher in self._watched.watchers)
+        return sum(each.calls_without_gradients for each in observers if each is not None)
+
+    def _tell_asked(self) -> None:
+        before, self._asked_before = self._asked_before, None
+        if before is not None:
+            self._tensors.fact("asked_without_gradients", self._asked() - before)
+
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""
         guarded("loop", self.loop.will_step, optimizer, self._hot.steps)
+        guarded("calls", self._tell_asked)
+        guarded("losses beside", self._beside.will_step, optimizer)
         guarded("reductions", self._tell_reduced, optimizer)
         if self.probes.is_open:
             guarded("probes", self.probes.will_step)
@@ -578,10 +629,11 @@ class Facts:
         self._rows.ask_unscored(self._tensors.later, functools.partial(self._tell_those, copy=copy))
 
     def _tell_own_statistics(self) -> None:
-        """Of inputs of evaluations that were standardised by themselves."""
+        """Of inputs of evaluations: those standardised by themselves, and channels of images."""
         self._own_statistics.ask(self._tensors.later, self._tell_own)
+        self._channels.ask(self._tensors.later, self._tell_own)
 
-    def _tell_own(self, found: Own) -> None:
+    def _tell_own(self, found: Own | Channels) -> None:
         for name, value in found._asdict().items():
             self._tensors.fact(name, value)
 

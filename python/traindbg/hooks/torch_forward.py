@@ -260,7 +260,8 @@ class ForwardObserver:
         self._parts_are_next = False  # once the evaluation that is observed is over
         self._stand_in = StandIn()
         self.calls = 0  # of the root, seen in Python
-        self.calls_in_training = 0  # those of them
+        self.calls_in_training = 0  # those of them with gradients
+        self.calls_without_gradients = 0  # those of them without, in training mode all the same
         self.took_functions = True  # in the last pass
         self.counts_unseen = False  # the next whole pass fills these two:
         self.unseen: list[str] | None = None  # names of modules whose call was not seen
@@ -449,6 +450,7 @@ class ForwardObserver:
             self._leave()  # also a pass that Ctrl-C ended
             self.calls += 1
             self.calls_in_training += is_training
+            self.calls_without_gradients += bool(root.training) and not is_training
             self._parts_are_next = goes_on
             wanted = self._sink.wants_forward(root)
             if wanted == NOTHING:

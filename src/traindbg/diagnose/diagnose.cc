@@ -95,15 +95,21 @@ bool flat_from_start(const Finding& finding) {
     return Symptoms::value(finding, "values at the flat ends at the first step", 0) >= 0.5;
 }
 
+// What came with the data, before anything was computed of it.
+bool is_of_the_data(const Finding& finding) {
+    return finding.tensor.starts_with("input/") ||
+           (finding.tensor.starts_with("label/") && finding.kind == "nan_input");
+}
+
 std::optional<Weight> non_finite_input(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite", "train");
-    if (finding == nullptr || !finding->tensor.starts_with("input/")) return std::nullopt;
-    return Weight{
-        0.97,
-        base::format("Input {} holds values that are not finite; loss, gradients and weights follow "
-                     "from it. Refuted if torch.isfinite(x).all() holds for every batch.",
-                     finding->tensor.substr(6)),
-        "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
+    if (finding == nullptr || !is_of_the_data(*finding)) return std::nullopt;
+    return Weight{0.97,
+                  base::format("{} {} hold values that are not finite; loss, gradients and weights follow "
+                               "from them. Refuted if torch.isfinite(x).all() holds for every batch.",
+                               finding->tensor.starts_with("label/") ? "The labels of" : "Rows of input",
+                               finding->tensor.substr(6)),
+                  "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
 }
 
 std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
@@ -438,6 +444,11 @@ std::optional<Weight> augmentation_destroys(const Symptoms& symptoms) {
 std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
     if (const Finding* changed = symptoms.find("label_noise", "changed"))
         return Weight{0.93, changed->message + " Refuted if the labels are meant to change.", changed->fix};
+    if (const Finding* of_others = symptoms.find("labels_of_others"))
+        // Whatever keeps a model from learning keeps it at the mean of all labels, too.
+        return Weight{0.6,
+                      of_others->message + " Refuted if a look at a dozen samples shows the right labels.",
+                      of_others->fix};
     const Finding* finding = symptoms.find("overfit", "memorising");
     if (finding == nullptr) {
         // At guessing, and no rule sees anything else that would keep it there.
@@ -494,8 +505,7 @@ bool is_traced(const Finding& finding) {
 
 std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite");
-    if (finding == nullptr || finding->tensor.starts_with("input/") || is_traced(*finding))
-        return std::nullopt;
+    if (finding == nullptr || is_of_the_data(*finding) || is_traced(*finding)) return std::nullopt;
     const bool grew = Symptoms::evidence(*finding, "grew before") != nullptr;
     return Weight{
         grew ? 0.3 : 0.6,
@@ -662,7 +672,7 @@ const std::vector<Hypothesis>& hypotheses() {
         {"label_misalignment",
          "Labels that do not belong to their inputs",
          &labels_do_not_match,
-         {"overfit", "loss_not_decreasing", "label_noise", "vanishing_gradient"}},
+         {"labels_of_others", "overfit", "loss_not_decreasing", "label_noise", "vanishing_gradient"}},
         {"overfit", "Overfitting", &overfit, {"overfit"}},
         {"division_by_zero_norm", "Division by zero", &zero_division, {"non_finite"}},
         {"unstable_log_softmax", "Logarithm of a softmax", &log_of_probability, {"non_finite"}},
@@ -676,7 +686,7 @@ const std::vector<Hypothesis>& hypotheses() {
         {"saturated_activation",
          "Saturated activations",
          &saturated,
-         {"saturated_activation", "loss_not_decreasing", "loss_spike"},
+         {"saturated_activation", "loss_not_decreasing", "loss_spike", "underfit"},
          {},
          true},
         {"no_learning_signal", "Little or nothing is learned", &no_learning_signal, {"loss_not_decreasing"}},

@@ -14,7 +14,7 @@ constexpr Effect kNone = Effect::kNone;  // but for what it is itself
 constexpr std::array kKinds = {
     // The loop: what was called, and in which order.
     FaultKind{"detached_loss", "Loss cut off from the model", 0.97, kStalls,
-              "Refuted if loss.grad_fn leads to the model's parameters."},
+              "Refuted if loss.grad_fn leads to these parameters."},
     FaultKind{"step_without_gradient", "Optimizer step without gradients", 0.97, kStalls,
               "Refuted if the parameters have a gradient when the optimizer steps."},
     FaultKind{"optimizer_never_steps", "No optimizer step", 0.97, kStalls,

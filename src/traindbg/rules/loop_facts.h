@@ -104,6 +104,30 @@ class Contrast {
     bool only_first_ = true, has_outputs_ = false, are_returned_ = false;
 };
 
+// A model that is asked without gradients between its steps, in training mode and for no loss: so an agent
+// acts, and so values are asked for that become targets. These grow with what is learned, and the loss with
+// them.
+class Agent {
+  public:
+    // Takes a step of either mode.
+    void observe(const model::StepView& step) {
+        if (step.mode() == model::Mode::kEval) is_evaluated_ = true;
+        if (step.mode() != model::Mode::kTrain) return;
+        if (const std::optional<LoopFact> asked = loop_fact(step, "asked_without_gradients")) {
+            ++looks_;
+            asked_ += asked->value > 0 && !is_evaluated_ ? 1 : 0;
+        }
+        is_evaluated_ = false;
+    }
+    [[nodiscard]] bool is_on() const noexcept { return looks_ >= kFewest && 10 * asked_ >= 9 * looks_; }
+
+  private:
+    static constexpr int kFewest = 5;
+
+    int looks_ = 0, asked_ = 0;
+    bool is_evaluated_ = false;
+};
+
 // Counts the steps in a row that show something, of those that tell it.
 class InARow {
   public:

@@ -45,6 +45,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::indistinguishable_classes(),    //
         builtin::input_not_normalized(),         //
         builtin::label_noise(),                  //
+        builtin::labels_of_others(),             //
         builtin::labels_out_of_range(),          //
         builtin::learning_rate_too_high(),       //
         builtin::learning_rate_too_low(),        //

@@ -33,6 +33,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry indistinguishable_classes();
 [[nodiscard]] RuleEntry input_not_normalized();
 [[nodiscard]] RuleEntry label_noise();
+[[nodiscard]] RuleEntry labels_of_others();
 [[nodiscard]] RuleEntry labels_out_of_range();
 [[nodiscard]] RuleEntry learning_rate_too_high();
 [[nodiscard]] RuleEntry learning_rate_too_low();

@@ -13,11 +13,18 @@ const model::RuleInfo kDetachedLoss = {
     .summary =
         "loss.backward() runs without an error, but gives no gradient to any parameter of the optimizer.",
     .when =
-        "At each of `steps` looks in a row, at least one `backward()` ran since the optimizer's last step, "
-        "and none of the optimizer's trainable parameters got a gradient. Or at two looks at the graph of "
-        "the loss in a row, which leads to parameters, but by sums, sizes, powers and products with numbers "
-        "alone, as a penalty of the weights does, and to nothing that the model returned, though that has a "
-        "gradient. No threshold.",
+        "A backward pass ran and trained nothing, or a loss that was computed for training has no backward "
+        "pass. No threshold.\n"
+        "- No gradient (error): at each of `steps` looks in a row, at least one `backward()` ran since the "
+        "optimizer's last step, and none of the optimizer's trainable parameters got a gradient.\n"
+        "- Penalty alone (error): at two looks in a row the graph of the loss leads to parameters, but by "
+        "sums, sizes, powers and products with numbers alone, as a penalty of the weights does. It leads to "
+        "nothing that the model returned, though that has a gradient.\n"
+        "- Left out (info): at each of `steps` looks in a row, a loss function gave a loss with a graph that "
+        "no backward pass of the step went through. The graph leads to parameters of the optimizer that no "
+        "other loss leads to, and that have had no gradient yet.\n"
+        "- Left out to the end (error): the same at the end of a run, if it has lasted for `steps_left_out` "
+        "steps; a warning, if for 20.",
     .why =
         "What the loss was computed from does not lead back to the model: the graph was cut. The optimizer "
         "has nothing to use, and the loss stays where it is but for the noise of the batches.",
@@ -28,26 +35,36 @@ const model::RuleInfo kDetachedLoss = {
     .healthy =
         "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
         "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer whose "
-        "parameters are all frozen. A penalty that has a backward() of its own.",
+        "parameters are all frozen. A penalty that has a backward() of its own. A loss that is added later, "
+        "once "
+        "another one is learned: a note until then. A trial run that ends before that looks the same as a "
+        "fault.",
     .cost =
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
         "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
-        "graph of the loss at three of the first steps.",
+        "graph of the loss at three of the first steps, and, where a loss function's result is no term of "
+        "what "
+        "backward() is called on, the leaves of both graphs.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
         "Automated Proactive Checks\", OSDI 2025 (the fault, not the method)",
     .severity = model::Severity::kError,
-    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
+                   {"steps_left_out", "steps", 300, 20, 1e9, "that show that a loss is left out for good"}},
 };
 
 class DetachedLoss final : public Rule {
   public:
-    explicit DetachedLoss(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit DetachedLoss(const Parameters& parameters)
+        : seen_(parameters.at("steps")),
+          left_out_(parameters.at("steps")),
+          steps_left_out_(parameters.at("steps_left_out")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         judge_penalty(step, sink);
+        judge_left_out(step, sink);
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
@@ -71,6 +88,10 @@ class DetachedLoss final : public Rule {
         const std::optional<LoopFact> elsewhere = loop_fact(step, "parameters_reached_elsewhere");
         if (elsewhere && elsewhere->value > 0) say_part(*elsewhere, held->value, finding);
         sink.fire(std::move(finding));
+    }
+    void on_end(FindingSink& sink) override {
+        if (place_left_out_.empty() || lasts_ < kTrial) return;
+        fire_left_out(lasts_ >= steps_left_out_ ? model::Severity::kError : model::Severity::kWarning, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -99,6 +120,44 @@ class DetachedLoss final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Of a loss that is not in the sum there is no telling, until the end, whether it will be.
+    void judge_left_out(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> left_out = loop_fact(step, "losses_left_out");
+        if (loop_fact(step, "trainings")) place_left_out_.clear();
+        if (left_out) {
+            const bool shows = left_out->value > 0;
+            if (!shows && left_out_.is_enough()) sink.clear(kLeftOut);
+            left_out_.add(step, shows);
+            place_left_out_ = left_out_.is_enough() ? std::string(left_out->place) : std::string();
+            tensor_left_out_ = left_out->tensor;
+            number_left_out_ = left_out->value;
+        }
+        if (!left_out || place_left_out_.empty()) return;
+        lasts_ = static_cast<double>(step.step() - left_out_.first()) + 1;
+        fire_left_out(model::Severity::kInfo, sink);
+    }
+    void fire_left_out(model::Severity severity, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = kLeftOut;
+        finding.severity = severity;
+        finding.first_step = left_out_.first();
+        finding.tensor = tensor_left_out_;
+        finding.layer = place_left_out_;
+        finding.places = static_cast<std::uint64_t>(number_left_out_);
+        finding.message = base::format(
+            "A loss is computed of what {} returns, and no backward pass goes through it: {:.0f} of the "
+            "optimizer's parameters, which no other loss leads to, have had no gradient, at all of the {} "
+            "steps looked at since step {}.",
+            place_left_out_, number_left_out_, left_out_.count(), left_out_.first());
+        finding.fix = base::format(
+            "Add this loss to what backward() is called on as it is, without .item(), .detach(), float() or "
+            "torch.tensor(...). If it is only watched, compute it under torch.no_grad(), and leave {} out of "
+            "the optimizer.",
+            place_left_out_);
+        finding.evidence.push_back({"parameters without a gradient", number_left_out_, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
     // The loss trains another optimizer's part of the model: only this part is cut off.
     void say_part(const LoopFact& elsewhere, double held, model::Finding& finding) const {
         finding.kind = "detached_graph";
@@ -118,7 +177,13 @@ class DetachedLoss final : public Rule {
 
     static constexpr const char* kKey = "loop";
     static constexpr const char* kPenalty = "penalty";
-    InARow seen_, of_weights_{2};
+    static constexpr const char* kLeftOut = "left out";
+    static constexpr double kTrial = 20;  // steps that a loss may be left out for a try
+    InARow seen_, of_weights_{2}, left_out_;
+    double steps_left_out_;
+    // Of the last look at it; no place: nothing is left out.
+    std::string place_left_out_, tensor_left_out_;
+    double number_left_out_ = 0, lasts_ = 0;
     bool is_of_copy_ = false;
 };
 

@@ -44,6 +44,10 @@ const model::RuleInfo kExplodingGradient = {
         "network. The gradient that comes back to its first uses is more than `growth` times that of its "
         "last ones. One of the next four items must hold, too.\n"
         "- Through time (error): within 50 steps of that look the loss is not finite.\n"
+        "- Through time, without growth (error): of such a layer, by plain SGD. The norm of all gradients "
+        "before any update was above ten times that of all weights, and times the learning rate above it, "
+        "though the loss is no sum over a batch. Within 10 steps the loss is not finite, and inputs and "
+        "labels are.\n"
         "- Through time (warning): the first loss is more than `growth` times that of guessing, and 20 "
         "steps or more have not brought it below that of guessing. Where it is no classification, the "
         "gradient must grow by more than the square of `growth`, or the first loss be more than that many "
@@ -137,7 +141,10 @@ class ExplodingGradient final : public Rule {
         if (worst == nullptr || finite == 0 || not_finite > 0) return;
         ++judged_;
         const double norm = std::sqrt(norm2);
-        if (judged_ == 1) first_norm_ = norm;
+        if (judged_ == 1) {
+            first_norm_ = norm;
+            first_ratio_ = update_ratio(step, norm);
+        }
         norms_.add(norm);
         losses_.add(last_loss_);
         ratios_.add(update_ratio(step, norm));
@@ -167,6 +174,7 @@ class ExplodingGradient final : public Rule {
     static constexpr std::size_t kFewestNorms = 8;
     static constexpr double kMuchIsLeft = 0.3;  // of the first loss
     static constexpr int kLooksInTime = 3;
+    static constexpr double kFewestUses = 8;            // one after the other
     static constexpr std::uint64_t kUntilHeldUp = 100;  // steps
 
     // Through the uses of one layer, and then out of all bounds.
@@ -174,6 +182,7 @@ class ExplodingGradient final : public Rule {
         if (loop_fact(step, "trainings")) {  // of another model
             time_place_.clear();
             time_ratio_ = 0;
+            used_place_.clear();
             is_lost_ = tells_time_ = false;
             time_looks_ = far_looks_ = long_looks_ = 0;
         }
@@ -197,12 +206,27 @@ class ExplodingGradient final : public Rule {
             for (const LoopFact& uses : loop_facts(step, "uses_in_time"))
                 if (uses.place == fact.place) time_uses_ = uses.value;
         }
-        if (time_place_.empty() || step.step() > time_step_ + 50 || is_lost_) return;
+        if (step.step() == 0)
+            for (const LoopFact& uses : loop_facts(step, "uses_in_time"))
+                if (uses.value >= kFewestUses && (used_place_.empty() || uses.value > time_uses_) &&
+                    std::ranges::any_of(in_time, [&](const LoopFact& f) { return f.place == uses.place; })) {
+                    used_place_ = uses.place;
+                    time_uses_ = uses.value;
+                }
+        // Each use adds its part to the gradient, which is large then though it grows on no way.
+        const bool is_sum = time_place_.empty() && !used_place_.empty() && step.step() <= kSoon &&
+                            weight_norm_ > 0 && first_norm_ > kTimesWeights * weight_norm_ &&
+                            first_ratio_ > 1 && !summed_.values();
+        if (is_lost_ || (!is_sum && (time_place_.empty() || step.step() > time_step_ + 50))) return;
         for (const model::ScalarSample& sample : step.record->scalars)
             if (step.info(sample.tensor).role == model::Role::kLoss && !std::isfinite(sample.value))
                 is_lost_ = true;
         if (!is_lost_) return;
         ++judged_;
+        if (is_sum) {
+            if (!is_data_lost(step)) fire_sum(step, sink);
+            return;
+        }
         fire_time(model::Severity::kError,
                   base::format("the loss is not finite from step {} on", step.step()), sink);
     }
@@ -243,23 +267,45 @@ class ExplodingGradient final : public Rule {
                std::ranges::all_of(norms, [&](double norm) { return norm > kTimesWeights * weight_norm_; });
     }
     void fire_time(model::Severity severity, const std::string& what, FindingSink& sink) const {
-        model::Finding finding;
-        finding.key = kTime;
-        finding.severity = severity;
+        model::Finding finding = finding_in_time(time_place_, severity);
         finding.first_step = time_step_;
-        finding.tensor = base::format("gradient/{}", time_place_);
-        finding.layer = time_place_;
         finding.message = base::format(
             "The gradient grows {}-fold on its way back through {:.0f} uses of {} at step {}, and {}.",
             human_number(time_ratio_), time_uses_, time_place_, time_step_, what);
+        finding.evidence.push_back({"growth through time", time_ratio_, "limit", growth_});
+        sink.fire(std::move(finding));
+    }
+    // Inputs or labels of the step are not finite: then that is why.
+    static bool is_data_lost(const model::StepView& step) {
+        return std::ranges::any_of(step.record->tensors, [&](const model::TensorSample& sample) {
+            const model::Role role = step.info(sample.tensor).role;
+            const bool is_data = role == model::Role::kInput || role == model::Role::kLabel;
+            return is_data && sample.statistics.not_finite() > 0;
+        });
+    }
+    void fire_sum(const model::StepView& step, FindingSink& sink) const {
+        model::Finding finding = finding_in_time(used_place_, model::Severity::kError);
+        finding.first_step = 0;
+        finding.message = base::format(
+            "{:.0f} uses of {} add up to a gradient whose norm is {} before any update, where that of all "
+            "weights is {}, and the loss is not finite from step {} on.",
+            time_uses_, used_place_, human_number(first_norm_), human_number(weight_norm_), step.step());
+        finding.evidence.push_back({"norm of all gradients", first_norm_, "of all weights", weight_norm_});
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] model::Finding finding_in_time(const std::string& place, model::Severity severity) const {
+        model::Finding finding;
+        finding.key = kTime;
+        finding.severity = severity;
+        finding.tensor = base::format("gradient/{}", place);
+        finding.layer = place;
         finding.fix = base::format(
             "Clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the optimizer "
             "step; initialise the recurrent weights of {} smaller or orthogonally "
             "(torch.nn.init.orthogonal_), or use LSTM or GRU.",
-            time_place_);
-        finding.evidence.push_back({"growth through time", time_ratio_, "limit", growth_});
+            place);
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
-        sink.fire(std::move(finding));
+        return finding;
     }
 
     // Clipping that comes before backward finds no gradients: what the optimizer uses is as large as ever.
@@ -525,6 +571,7 @@ class ExplodingGradient final : public Rule {
     std::string largest_gradient_, largest_layer_;  // when the norm was largest
     std::uint64_t above_limit_ = 0;                 // looks at which the norm was far above it
     bool firing_ = false;
+    std::string used_place_;  // the layer that is used most often in a pass; empty: none is used so often
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;
     bool tells_time_ = false;
@@ -541,7 +588,7 @@ class ExplodingGradient final : public Rule {
     TrainingLoss loss_;
     SummedLoss summed_;
     LossOfZeros of_zeros_;
-    double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
+    double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, first_ratio_ = 0, usual_ = 0, peak_ = 0;
     Recent norms_{18}, losses_{18}, ratios_{18};
     std::optional<model::Finding> finding_;
 };

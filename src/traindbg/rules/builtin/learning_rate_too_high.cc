@@ -38,7 +38,8 @@ const model::RuleInfo kLearningRateTooHigh = {
         "its start or guessing, and now stands still over the second half of the run (Mann-Kendall z > -2) "
         "without having come far.\n"
         "- What counts as a jump: the median of ten losses in a row is that high, by four times the noise, "
-        "or one loss is ten times that high or 15 times the noise away.\n"
+        "or one loss is ten times that high or 15 times the noise away. Of the first ten losses, one is "
+        "enough that is twice that high and 8 times the noise above the start.\n"
         "- Updates of a jump: a typical update was above `update`, and they still are above a fifth of it. "
         "Where nothing was learned, it is enough that one was above a third of `update`.\n"
         "- In that last case, if a tenth of the last losses are above their median by `jump`, the update "
@@ -156,6 +157,7 @@ class LearningRateTooHigh final : public Rule {
   private:
     static constexpr std::uint64_t kFirst = 12;
     static constexpr double kSurprise = 15;
+    static constexpr double kSurpriseAtOnce = 8;
     static constexpr double kReplaced = 0.5;
     static constexpr double kMultiplied = 10;
     static constexpr model::StepIndex kFirstMoves = 3;
@@ -254,8 +256,8 @@ class LearningRateTooHigh final : public Rule {
         const double far = jump_ * worst_start(), highest = loss_.highest();
         // A first loss may be low by chance.
         const bool was_high = peak_ > far && peak_ - worst_start() > 4 * loss_.noise();
-        const bool jumped = highest > far && (was_high || highest > 10 * far || surprise_ >= kSurprise ||
-                                              (loss_.steps_to_highest() < 10 && highest > 2 * far));
+        const bool jumped =
+            highest > far && (was_high || highest > 10 * far || surprise_ >= kSurprise || jumped_at_once());
         if (!jumped || loss_.count() < 2 * patience_ || loss_.has_vague_start()) return false;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
@@ -270,6 +272,16 @@ class LearningRateTooHigh final : public Rule {
         if (means.size() < 20) return false;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;
         return stands && (mostly_above(update_ / 5) || !loss_.has_learned());
+    }
+
+    // One of the first ten losses is far above the start, and above what losses stray by. Before them no
+    // noise is known: it is that of now, which was larger in proportion where the loss was. Of a few samples
+    // each, the first loss may be low by chance and a later one high.
+    [[nodiscard]] bool jumped_at_once() const {
+        const double from = worst_start(), highest = loss_.highest(), level = loss_.level();
+        if (loss_.steps_to_highest() >= 10 || highest <= 2 * jump_ * from) return false;
+        const double grown = level > 0 ? std::max(1.0, from / level) : 1;
+        return highest - from > kSurpriseAtOnce * loss_.noise() * grown;
     }
 
     // A tenth of the last losses is as far above their median as a jump is above the start.

@@ -71,7 +71,10 @@ const model::RuleInfo kLossNotDecreasing = {
         "gradients), and trainings with several optimizers (GANs): those get a note (info), and so does a "
         "loss that rises while evaluations get better by a quarter, because what is trained on became "
         "harder, or while the targets of a regression grow far more than it does, as values do that are "
-        "learned from seldom rewards.",
+        "learned from seldom rewards. The same for the regression of a model that is asked without gradients "
+        "at nearly all steps, in training mode and for no loss, as an agent is that acts and learns, once "
+        "its "
+        "targets have grown.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -96,8 +99,10 @@ class LossNotDecreasing final : public Rule {
             seen_ = Seen();  // another one begins, as the loss does
             rows_ = RowsChange();
             neighbours_ = Neighbours();
+            agent_ = Agent();
         }
         rows_.observe(step);
+        agent_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
         neighbours_.observe(step);
@@ -164,6 +169,7 @@ class LossNotDecreasing final : public Rule {
     static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
     static constexpr double kRunaway = 100;      // times the start
     static constexpr double kNearlyAll = 0.1;    // of the start, that is left
+    static constexpr double kGrown = 2;          // of an agent
     static constexpr double kLarger = 4,
                             kOutOfProportion = 1000;  // times the mean square of the first targets
 
@@ -312,11 +318,16 @@ class LossNotDecreasing final : public Rule {
     // best: what is trained on became harder, as it does where a model is given more and more of its own
     // outputs. That makes no loss a hundred times as large.
     [[nodiscard]] bool is_harder() const {
-        return is_of_larger_targets() ||
+        return is_of_larger_targets() || makes_targets() ||
                (seen_.evaluations >= kFewEvaluations && seen_.evaluations > seen_.evaluations_before_rise &&
                 seen_.evaluation_at_best > 0 &&
                 seen_.last_evaluation < kMuchBetter * seen_.evaluation_at_best &&
                 loss_.level() <= kRunaway * loss_.start());
+    }
+    // The targets of a regression are values that the model itself, or a copy of it, is asked for.
+    [[nodiscard]] bool makes_targets() const {
+        return agent_.is_on() && seen_.targets_at_first > 0 && loss_.classes() == 0 &&
+               seen_.targets_now > kGrown * seen_.targets_at_first;
     }
     // What is predicted has grown from next to nothing, as values do that are learned from seldom rewards:
     // the loss is as small a part of it as before. Beyond bounds it may have grown with the predictions.
@@ -500,7 +511,7 @@ class LossNotDecreasing final : public Rule {
                       "model.parameters(), and the learning rate; try whether the model can learn one batch "
                       "by heart.";
         }
-        if (!loss_.is_game() && is_of_larger_targets()) {
+        if (!loss_.is_game() && (is_of_larger_targets() || makes_targets())) {
             finding.fix =
                 "Nothing, if values are learned that grow, as of seldom rewards. Else: " + finding.fix;
             finding.evidence.push_back(
@@ -528,6 +539,7 @@ class LossNotDecreasing final : public Rule {
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
     Contrast contrast_;
+    Agent agent_;
     Neighbours neighbours_;
     RowsChange rows_;
     Seen seen_;

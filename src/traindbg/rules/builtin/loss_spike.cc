@@ -48,6 +48,8 @@ const model::RuleInfo kLossSpike = {
         "- Batches unlike the others (warning), from the start on: the loss of three or more batches was "
         "above a hundred times its usual value and its start, or that of five or more above a hundred "
         "times its usual value and ten times its start. It was usual right before and after each.\n"
+        "- Batches unlike the others, of an agent (info): the model is asked without gradients at nearly all "
+        "steps, in training mode and for no loss.\n"
         "- Note only (info): a loss that goes far above its start, or is not finite any more, stays a note "
         "here. It is reported by loss_not_decreasing, exploding_gradient and non_finite.\n"
         "- A new level: after twice `patience` steps, a level that is no warning counts as the usual one.",
@@ -61,7 +63,9 @@ const model::RuleInfo kLossSpike = {
         "Losses of small batches, which jump often; the first steps; a schedule with restarts, another task "
         "or harder data, from which the loss falls again: notes. Not judged: losses made by hand, which may "
         "be anything (policy gradients), and several optimizers that work against each other (a GAN). A "
-        "critic whose first rewards come late looks the same, and is told.",
+        "critic that nobody asks between its steps, and whose first rewards come late, looks the same, and "
+        "is "
+        "told.",
     .cost =
         "One number a step; gradients at the first 20 steps and then every 10th; the learning rate where it "
         "changes.",
@@ -84,6 +88,7 @@ class LossSpike final : public Rule {
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        agent_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         note_rate(step);
         note_gradients(step);
@@ -314,7 +319,9 @@ class LossSpike final : public Rule {
     [[nodiscard]] model::Finding finding_of_monsters(model::StepIndex now) const {
         model::Finding found;
         found.key = kBatches;
-        found.severity = model::Severity::kWarning;
+        // Rewards that come seldom are such targets, and have nothing wrong.
+        const bool may_be_rewards = agent_.is_on() && loss_.classes() == 0;
+        found.severity = may_be_rewards ? model::Severity::kInfo : model::Severity::kWarning;
         found.first_step = monsters_.first;
         found.tensor = loss_.tensor();
         found.message = base::format(
@@ -515,12 +522,14 @@ class LossSpike final : public Rule {
     model::StepIndex norms_step_ = 0;  // of the newest
     LearningRates rates_;
     Clipping clipping_;
+    Agent agent_;
     TrainingLoss loss_;
 };
 
 std::vector<model::Requirement> loss_spike_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLossSpike.name);
     all.push_back(rate_requirement(kLossSpike.name));
+    all.push_back(loop_requirement(kLossSpike.name));
     all.push_back(unclipped_requirement(kLossSpike.name));
     all.push_back({"gradients",
                    model::Mode::kTrain,

@@ -89,9 +89,11 @@ Pass pass_of(Role role) {
     return Pass::kNone;
 }
 
-// Within a pass: modules forward, what a loss is given after them, gradients back.
+// Within a pass: modules forward, what a loss is given after them, gradients back. Labels come after the
+// inputs of the model: where both hold NaN, they are of the same rows.
 std::int32_t order_of(const model::TensorInfo& info, Pass pass) {
-    if (info.role == Role::kPrediction) return std::numeric_limits<std::int32_t>::max();
+    if (info.role == Role::kPrediction || info.role == Role::kLabel)
+        return std::numeric_limits<std::int32_t>::max();
     return pass == Pass::kBackward ? -info.layer : info.layer;
 }
 
@@ -367,7 +369,6 @@ class NonFinite final : public Rule {
         finding_ = {};
         finding_.key = "train";
         finding_.severity = model::Severity::kError;
-        if (info.role == Role::kInput) finding_.kind = "nan_input";
         finding_.tensor = info.name;
         finding_.layer = info.module;
         finding_.places = places;
@@ -410,6 +411,9 @@ class NonFinite final : public Rule {
             history += base::format("; its norm was {} at step {}", human_number(before_[bad.tensor].l2),
                                     before_[bad.tensor].step);
         if (grew) finding_.evidence.push_back({"grew before", 1, "", 0});
+        // Labels may be made of the model's own outputs, or of those of another.
+        const bool is_of_the_data = info.role == Role::kInput || (info.role == Role::kLabel && !grew);
+        if (is_of_the_data) finding_.kind = "nan_input";
 
         const std::string what = bad.nan > 0 ? "NaN" : "infinite";
         const std::string share =
@@ -435,7 +439,10 @@ class NonFinite final : public Rule {
                 break;
             case Pass::kInput:
                 finding_.message =
-                    base::format("The input of the model holds {} at step {}: {}", what, step.step(), share);
+                    base::format("The {} {} at step {}: {}",
+                                 info.role == Role::kLabel ? "labels that the loss is given hold"
+                                                           : "input of the model holds",
+                                 what, step.step(), share);
                 finding_.fix =
                     "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check "
                     "the data set with torch.isfinite(x).all() before training.";

@@ -56,7 +56,9 @@ const model::RuleInfo kTargetNotNormalized = {
     .healthy =
         "Targets of any size with which the loss comes below that of a constant; targets of about zero mean "
         "and unit spread that are not learned for another reason. A regression loss beside another loss "
-        "function, as long as that one gets lower: the targets of such a term are often made by a model.",
+        "function, as long as that one gets lower: the targets of such a term are often made by a model. A "
+        "model that is asked without gradients at nearly all steps, in training mode and for no loss, as an "
+        "agent is, once its targets have grown.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
@@ -69,6 +71,7 @@ const model::RuleInfo kTargetNotNormalized = {
                    {"steps", "steps", 100, 30, 1e9, "steps that a training has to get below a constant"}},
 };
 
+constexpr double kGrown = 1.4;   // of an agent's targets
 constexpr double kPoor = 0.4;    // of a constant's loss, in the end
 constexpr double kFalls = -2.5;  // in standard errors: the loss of the second half
 
@@ -80,6 +83,7 @@ class TargetNotNormalized final : public Rule {
           steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        agent_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
         look_at_tasks(step, sink);
@@ -122,6 +126,11 @@ class TargetNotNormalized final : public Rule {
     [[nodiscard]] double size() const { return std::hypot(mean(), std()); }
     [[nodiscard]] bool is_unusual() const {
         return std() > 0 && (std::abs(mean()) > offset_ * std() || std() > spread_ || std() < 0.05);
+    }
+
+    // Values that an agent learns: larger by now than when they were asked for first.
+    [[nodiscard]] bool makes_targets() const {
+        return agent_.is_on() && std::hypot(targets_.mean, targets_.std) > kGrown * size();
     }
 
     // Beside another loss function it is a term, whose targets are often made by a model: they are not the
@@ -272,7 +281,7 @@ class TargetNotNormalized final : public Rule {
     }
 
     void judge(std::uint64_t steps, FindingSink& sink) {
-        if (guessing_.loss().is_game() || !is_unusual()) return;
+        if (guessing_.loss().is_game() || makes_targets() || !is_unusual()) return;
         bool on = lost_;
         if (const std::optional<double> share = guessing_.share(); share && count_ >= steps) {
             on = on || *share > 1.5;
@@ -287,7 +296,9 @@ class TargetNotNormalized final : public Rule {
     // Below a constant's loss in the end, and most of what there was to learn is left.
     void judge_climb(FindingSink& sink) {
         const bool is_long = 2 * climb_ >= steps_ && 6 * climb_ >= count_;
-        if (judged_ == 0 || fired_ || climb_ == 0 || !is_long || guessing_.loss().is_game()) return;
+        if (judged_ == 0 || fired_ || climb_ == 0 || !is_long || guessing_.loss().is_game() ||
+            makes_targets())
+            return;
         const auto means = guessing_.loss().blocks().means();
         if (!(trend_z(means.last(means.size() / 2)) < kFalls)) return;
         const std::optional<double> share = guessing_.share();
@@ -337,6 +348,7 @@ class TargetNotNormalized final : public Rule {
     std::string prediction_, loss_, last_layer_;
     model::Statistics predicted_;
     Guessing guessing_;
+    Agent agent_;
     std::vector<float> column_low_, column_high_;  // of the targets
     double column_rows_ = 0;
     bool are_columns_told_ = false;

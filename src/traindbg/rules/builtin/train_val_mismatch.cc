@@ -54,6 +54,12 @@ const model::RuleInfo kTrainValMismatch = {
         "- Standardised by itself, not reported: the evaluation has rows of the training, or the "
         "remembered rows are too few to tell. Neither where samples or batches are each standardised by "
         "themselves, nor for columns of two values.\n"
+        "- Channels exchanged (warning): images have three channels, and 64 or more of the training and of "
+        "an evaluation were looked at. How far their first channel lies above the last one, in mean and in "
+        "spread, differs between both by a squared distance above 40 (in standard errors). With the "
+        "evaluation's channels exchanged it is below 9, and below a tenth of that.\n"
+        "- Channels exchanged: two evaluations in a row show it, and the evaluation's loss is more than 1.3 "
+        "times that of the training.\n"
         "- Drift (warning): the training's first five batches were like the first one that was evaluated "
         "(means within 0.3 standard deviations, these within 1.3 times). Each of the last five, of fifteen "
         "or more, differs from the first five by `shift` or `scale`, and by six times the deviation that "
@@ -135,6 +141,8 @@ class TrainValMismatch final : public Rule {
             }
         }
         if (has_own || is_evaluation) judge_own(sink);
+        const bool has_channels = note_channels(step);
+        if (has_channels || is_evaluation) judge_channels(sink);
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -210,6 +218,14 @@ class TrainValMismatch final : public Rule {
         std::string firing;
     };
 
+    // Of images: how far the first channel lies above the last one, and how far that is from the evaluation.
+    struct ChannelOrder {
+        double ours = 0, theirs = 0, apart = 0, exchanged = 0;
+        int in_a_row = 0;  // evaluations in which they were exchanged
+    };
+    static constexpr double kApart = 40, kTogether = 9, kTogetherOfApart = 0.1;
+    static constexpr int kFewestExchanged = 2;
+
     // What the first layer with weights is given: shares of zeros.
     struct Inside {
         std::string layer;
@@ -249,6 +265,50 @@ class TrainValMismatch final : public Rule {
             is_own_data_evaluated_ = is_own_data_evaluated_ || trained->value > kMostKnown * all->value;
         }
         return columns.has_value();
+    }
+    // Whether something was told.
+    bool note_channels(const model::StepView& step) {
+        const auto ours = loop_fact(step, "channels_difference"),
+                   theirs = loop_fact(step, "channels_difference_evaluated");
+        const auto apart = loop_fact(step, "channels_apart"),
+                   exchanged = loop_fact(step, "channels_apart_exchanged");
+        if (!ours || !theirs || !apart || !exchanged) return false;
+        const bool is = apart->value > kApart && exchanged->value < kTogether &&
+                        exchanged->value < kTogetherOfApart * apart->value;
+        channels_ = {.ours = ours->value,
+                     .theirs = theirs->value,
+                     .apart = apart->value,
+                     .exchanged = exchanged->value,
+                     .in_a_row = is ? channels_.in_a_row + 1 : 0};
+        return true;
+    }
+    void judge_channels(FindingSink& sink) {
+        constexpr const char* kKey = "channels";
+        const std::optional<double> ratio = loss_ratio();
+        if (channels_.in_a_row < kFewestExchanged || !ratio || *ratio <= kWorse) {
+            if (std::exchange(is_firing_channels_, false)) sink.clear(kKey);
+            return;
+        }
+        ++judged_;
+        model::Finding finding;
+        finding.key = kKey;
+        finding.mode = model::Mode::kEval;
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "The channels of the images that are evaluated come the other way round than in training, as "
+            "with BGR and RGB: the mean of the first less that of the last is {} in training and {} in "
+            "evaluation. With the first and the last exchanged, all that was compared is alike. The "
+            "evaluation's loss is {:.3g} times that of the training.",
+            human_number(channels_.ours), human_number(channels_.theirs), *ratio);
+        finding.fix =
+            "Read the images of both in one way, by one function: OpenCV gives BGR (image[..., ::-1] or "
+            "cv2.cvtColor), Pillow and torchvision RGB.";
+        finding.evidence.push_back({"squared distance, in standard errors", channels_.apart,
+                                    "with channels exchanged", channels_.exchanged});
+        finding.evidence.push_back({"evaluation loss, as a multiple", *ratio, "limit", kWorse});
+        sink.fire(std::move(finding));
+        is_firing_channels_ = true;
     }
     void judge_own(FindingSink& sink) {
         constexpr const char* kKey = "own statistics";
@@ -590,9 +650,10 @@ class TrainValMismatch final : public Rule {
     double shift_, scale_, noise_, high_;
     std::uint64_t steps_;
     std::uint64_t judged_ = 0;
-    bool is_firing_inside_ = false, is_firing_own_ = false;
+    bool is_firing_inside_ = false, is_firing_own_ = false, is_firing_channels_ = false;
     bool is_own_data_evaluated_ = false;  // that of the training
     Own own_;
+    ChannelOrder channels_;
     Inside inside_;
     double evaluated_again_ = 0, rows_evaluated_ = 0;  // rows of the largest evaluation without a loss
     bool are_others_ = false;                          // the training's rows, each time

@@ -1,0 +1,107 @@
+"""Losses that are computed with gradients, and that no backward pass comes to.
+
+    loss_kind, loss_angle = losses(batch)
+    loss = loss_kind + loss_angle.item()     # a number: the head of the angles learns nothing
+    loss.backward()
+
+A loss that is only watched costs nothing by that, if what it was computed of is trained by another
+one. It is told of where its graph leads to parameters of the optimizer that no other loss leads to
+and that have had no gradient yet.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_leaves import leaves_of
+from traindbg.hooks.torch_nodes import next_nodes
+
+if TYPE_CHECKING:
+    from traindbg.hooks.torch_teller import Teller
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_MOST_LOSSES = 8  # of a step
+_MOST_NODES = 64  # between a loss and the terms that it is the sum of
+
+
+def _has_as_terms(root: torch.Tensor, wanted: set[Any]) -> bool:
+    """Whether all of these nodes are found soon, from the root on."""
+    nodes, seen, left = [root.grad_fn], {root.grad_fn}, set(wanted)
+    left.discard(root.grad_fn)
+    for node in nodes:
+        if not left or len(nodes) > _MOST_NODES or node is None:
+            break
+        for after in next_nodes(node):
+            left.discard(after)
+            if after not in seen:
+                seen.add(after)
+                nodes.append(after)
+    return not left
+
+
+class LossesBeside:
+    """One per recording, one thread. Holds no graph from one step to the next."""
+
+    def __init__(self, teller: Teller, models: WatchedModels) -> None:
+        self._teller = teller
+        self._models = models
+        self.forget()
+
+    def forget(self) -> None:
+        """Another training begins."""
+        self._trained: set[int] = set()  # parameters that had a gradient at a look, by their ids
+        self._was_told = False
+        self.clear()
+
+    def clear(self) -> None:
+        """A step begins."""
+        self._had_losses = False
+        self._losses: list[weakref.ref[torch.Tensor]] = []
+        self._beside: list[weakref.ref[torch.Tensor]] = []
+        self._reached: set[int] = set()
+
+    def loss_computed(self, value: Any) -> None:
+        """By a loss function, in training, at a step that is looked at."""
+        if type(value) is torch.Tensor and value.requires_grad and len(self._losses) < _MOST_LOSSES:
+            self._losses.append(weakref.ref(value))
+            self._had_losses = True
+
+    def backward_begins(self, root: Any) -> None:
+        """Of any of the step's passes."""
+        if type(root) is not torch.Tensor:
+            return
+        losses = [loss for known in self._losses if (loss := known()) is not None]
+        if not self._beside and _has_as_terms(root, {loss.grad_fn for loss in losses}):
+            return
+        reached = {id(leaf) for leaf in leaves_of(root)}
+        self._reached |= reached
+        for loss in losses:
+            leaves = leaves_of(loss)
+            self._beside += [weakref.ref(leaf) for leaf in leaves if id(leaf) not in reached]
+        self._losses = []
+
+    def will_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The step ends: tells of the parameters that only such losses lead to."""
+        leaves = [leaf for known in self._beside if (leaf := known()) is not None]
+        was_told, self._was_told = self._was_told, False
+        if not leaves and not was_told and not self._had_losses:
+            return
+        owned = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        self._trained.update(id(tensor) for tensor in owned if tensor.grad is not None)
+        known = {id(tensor) for tensor in owned} - self._trained - self._reached
+        alone = {id(leaf) for leaf in leaves} & known
+        names = [
+            prefix + name
+            for model, prefix in self._models.models()
+            for name, parameter in model.named_parameters()
+            if id(parameter) in alone
+        ]
+        if names:
+            self._was_told = True
+            place = names[0].rpartition(".")[0]
+            self._teller.fact("losses_left_out", len(names), place)
+        elif was_told:
+            self._teller.fact("losses_left_out", 0)
