@@ -94,6 +94,25 @@ def test_a_loss_that_is_left_out_is_told_with_what_it_would_train(run_dir, loss_
     assert told(run_dir)["angle"][:10] == [2.0] * 10  # weight and bias
 
 
+def sum_of(model, x, adds):
+    """Both losses are gone when this returns."""
+    kind, angle = losses_of(model, x)
+    return kind + (angle if adds else angle.item())
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_losses_that_a_function_adds_up(run_dir, adds):
+    torch.manual_seed(0)
+    model = TwoHeads()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for _ in range(12):
+            optimizer.zero_grad()
+            sum_of(model, torch.randn(16, 6), adds).backward()
+            optimizer.step()
+    assert told(run_dir) == ({} if adds else {"angle": [2.0] * 10})
+
+
 @pytest.mark.parametrize("loss_of", [summed, scaled_by_zero])
 def test_a_term_of_the_loss_is_not_left_out(run_dir, loss_of):
     train(run_dir, loss_of)

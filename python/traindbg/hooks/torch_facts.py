@@ -174,6 +174,7 @@ class Facts:
         self._evaluated_another = -1
         self._asked_before: int | None = None
         self._beside.forget()
+        self._last_shape = torch.Size()
         self.loader_labels.forget()
         self.tensor_labels.forget()
         self.probes.forget()
@@ -524,8 +525,11 @@ class Facts:
 
     def step_begins(self, is_due: bool) -> None:
         """Of the training; `is_due`: facts are told of it."""
-        self.loop.begin(is_due)
-        self._beside.clear()
+        guarded("loop", self.loop.begin, is_due)
+        guarded("losses beside", self._beside.clear)
+        guarded("calls", self._note_asked, is_due)
+
+    def _note_asked(self, is_due: bool) -> None:
         self._asked_before = self._asked() if is_due else None
 
     def _asked(self) -> int:
@@ -536,7 +540,7 @@ class Facts:
     def _tell_asked(self) -> None:
         before, self._asked_before = self._asked_before, None
         if before is not None:
-            self._tensors.fact("asked_without_gradients", self._asked() - before)
+            self._tensors.fact("asked_without_gradients", max(0, self._asked() - before))
 
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""

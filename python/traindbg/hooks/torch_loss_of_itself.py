@@ -70,7 +70,7 @@ def _is_of_diagonal(mask: torch.Tensor | None) -> bool:
     if mask.shape[0] != mask.shape[1] or not may_read(mask):
         return False
     with own_operations():
-        eye = torch.eye(len(mask), dtype=torch.bool)
+        eye = torch.eye(len(mask), dtype=torch.bool, device=mask.device)
         of_it = mask.detach()
         is_it = of_it != 0
         is_plain = mask.dtype == torch.bool or torch.equal(of_it, is_it.to(mask.dtype))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch_data import OF_TWO
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _LEAST_UNLIKE = 0.01  # share of the pixels that are another class in the other 
 _LEARNED = 0.4
 _IGNORED = -100  # by a cross-entropy that is not told another class
 _OF_CLASSES = "cross_entropy"
-_OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _WEIGHTS = ("weight", "pos_weight")
 
 
@@ -106,17 +106,17 @@ def share_of_others(
             ignored = settings.get("ignore_index", _IGNORED)
             known = (own >= 0) & (own < classes) & (own != ignored)
             others, others_known = own.roll(half, 0), known.roll(half, 0)
-            counts = torch.zeros(classes, device=own.device)
+            counts = torch.zeros(classes, dtype=torch.float32, device=own.device)
             counts.scatter_add_(0, (own * known).flatten(), known.flatten().float())
             loss = _of_classes(given, own, known)
             with_others = _of_classes(given, others, others_known)
             constant = _entropy(counts / counts.sum())
             return _share(loss, with_others, constant, (own != others) & known & others_known)
-    if name not in _OF_TWO or predicted.shape != labels.shape:
+    if name not in OF_TWO or predicted.shape != labels.shape:
         return None
     with own_operations():
         given, own = _some(predicted, 1).float(), _some(labels, 1).float()
-        compare = _of_probabilities if name == _OF_TWO[0] else _of_scores
+        compare = _of_scores if name.endswith("_with_logits") else _of_probabilities
         others, mean = own.roll(half, 0), own.mean()
         are_masks = ((own == 0) | (own == 1)).all()
         constant = _entropy(torch.stack([mean, 1 - mean]))

@@ -238,7 +238,7 @@ class Recording:
             guarded("forward", self.attachment.prepare, watcher)
         if self.hot.first_backward:
             is_due = bool(self.hot.due & _LOOP) and self.threads.is_alone()
-            guarded("loop", self._facts.step_begins, is_due)
+            self._facts.step_begins(is_due)
         return watcher
 
     def add_companions(self, leader: Watcher, models: list[torch.nn.Module]) -> None:
@@ -732,7 +732,7 @@ class Recording:
         if not self.hot.due & _LOOP:
             self._facts.kept.clear()
         is_due = bool(self.hot.due & _LOOP) and self.threads.may_look_at_gradients()
-        guarded("loop", self._facts.step_begins, is_due)
+        self._facts.step_begins(is_due)
         if failures.get("loop", 0) >= STRIKES:
             self._facts.loop.clear()
         is_off = failures.get("gradients before", 0) >= STRIKES

@@ -104,12 +104,21 @@ bool is_of_the_data(const Finding& finding) {
 std::optional<Weight> non_finite_input(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite", "train");
     if (finding == nullptr || !is_of_the_data(*finding)) return std::nullopt;
-    return Weight{0.97,
-                  base::format("{} {} hold values that are not finite; loss, gradients and weights follow "
-                               "from them. Refuted if torch.isfinite(x).all() holds for every batch.",
-                               finding->tensor.starts_with("label/") ? "The labels of" : "Rows of input",
-                               finding->tensor.substr(6)),
-                  "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
+    const std::string of = finding->tensor.substr(6);
+    if (finding->tensor.starts_with("label/"))
+        return Weight{
+            0.97,
+            base::format("The labels that {} is given hold values that are not finite; loss, gradients "
+                         "and weights follow from them. Refuted if torch.isfinite(y).all() holds for "
+                         "every batch.",
+                         of),
+            "Drop these samples, or leave them out of the loss by a mask."};
+    return Weight{
+        0.97,
+        base::format("Input {} holds values that are not finite; loss, gradients and weights follow "
+                     "from it. Refuted if torch.isfinite(x).all() holds for every batch.",
+                     of),
+        "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
 }
 
 std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {

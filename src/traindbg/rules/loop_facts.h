@@ -113,6 +113,7 @@ class Agent {
     void observe(const model::StepView& step) {
         if (step.mode() == model::Mode::kEval) is_evaluated_ = true;
         if (step.mode() != model::Mode::kTrain) return;
+        if (loop_fact(step, "trainings")) looks_ = asked_ = 0;  // of another model
         if (const std::optional<LoopFact> asked = loop_fact(step, "asked_without_gradients")) {
             ++looks_;
             asked_ += asked->value > 0 && !is_evaluated_ ? 1 : 0;

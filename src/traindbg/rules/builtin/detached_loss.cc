@@ -36,15 +36,14 @@ const model::RuleInfo kDetachedLoss = {
         "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
         "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer whose "
         "parameters are all frozen. A penalty that has a backward() of its own. A loss that is added later, "
-        "once "
-        "another one is learned: a note until then. A trial run that ends before that looks the same as a "
+        "once another one is learned: a note until then. A trial run that ends before that looks the same as "
+        "a "
         "fault.",
     .cost =
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
         "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
         "graph of the loss at three of the first steps, and, where a loss function's result is no term of "
-        "what "
-        "backward() is called on, the leaves of both graphs.",
+        "what backward() is called on, the leaves of both graphs.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -57,7 +56,8 @@ const model::RuleInfo kDetachedLoss = {
 class DetachedLoss final : public Rule {
   public:
     explicit DetachedLoss(const Parameters& parameters)
-        : seen_(parameters.at("steps")),
+        : needed_(parameters.at("steps")),
+          seen_(parameters.at("steps")),
           left_out_(parameters.at("steps")),
           steps_left_out_(parameters.at("steps_left_out")) {}
 
@@ -123,7 +123,12 @@ class DetachedLoss final : public Rule {
     // Of a loss that is not in the sum there is no telling, until the end, whether it will be.
     void judge_left_out(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> left_out = loop_fact(step, "losses_left_out");
-        if (loop_fact(step, "trainings")) place_left_out_.clear();
+        if (loop_fact(step, "trainings")) {
+            if (left_out_.is_enough()) sink.clear(kLeftOut);
+            left_out_ = InARow(needed_);
+            place_left_out_.clear();
+            lasts_ = 0;
+        }
         if (left_out) {
             const bool shows = left_out->value > 0;
             if (!shows && left_out_.is_enough()) sink.clear(kLeftOut);
@@ -179,6 +184,7 @@ class DetachedLoss final : public Rule {
     static constexpr const char* kPenalty = "penalty";
     static constexpr const char* kLeftOut = "left out";
     static constexpr double kTrial = 20;  // steps that a loss may be left out for a try
+    double needed_;
     InARow seen_, of_weights_{2}, left_out_;
     double steps_left_out_;
     // Of the last look at it; no place: nothing is left out.

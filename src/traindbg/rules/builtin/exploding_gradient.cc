@@ -44,7 +44,8 @@ const model::RuleInfo kExplodingGradient = {
         "network. The gradient that comes back to its first uses is more than `growth` times that of its "
         "last ones. One of the next four items must hold, too.\n"
         "- Through time (error): within 50 steps of that look the loss is not finite.\n"
-        "- Through time, without growth (error): of such a layer, by plain SGD. The norm of all gradients "
+        "- Through time, without growth (error): of such a layer, where updates follow the gradients. The "
+        "norm of all gradients "
         "before any update was above ten times that of all weights, and times the learning rate above it, "
         "though the loss is no sum over a batch. Within 10 steps the loss is not finite, and inputs and "
         "labels are.\n"
@@ -143,6 +144,7 @@ class ExplodingGradient final : public Rule {
         const double norm = std::sqrt(norm2);
         if (judged_ == 1) {
             first_norm_ = norm;
+            first_weights_ = step.step() == 0 ? weight_norm_ : 0;
             first_ratio_ = update_ratio(step, norm);
         }
         norms_.add(norm);
@@ -208,14 +210,14 @@ class ExplodingGradient final : public Rule {
         }
         if (step.step() == 0)
             for (const LoopFact& uses : loop_facts(step, "uses_in_time"))
-                if (uses.value >= kFewestUses && (used_place_.empty() || uses.value > time_uses_) &&
+                if (uses.value >= kFewestUses && (used_place_.empty() || uses.value > used_times_) &&
                     std::ranges::any_of(in_time, [&](const LoopFact& f) { return f.place == uses.place; })) {
                     used_place_ = uses.place;
-                    time_uses_ = uses.value;
+                    used_times_ = uses.value;
                 }
         // Each use adds its part to the gradient, which is large then though it grows on no way.
         const bool is_sum = time_place_.empty() && !used_place_.empty() && step.step() <= kSoon &&
-                            weight_norm_ > 0 && first_norm_ > kTimesWeights * weight_norm_ &&
+                            first_weights_ > 0 && first_norm_ > kTimesWeights * first_weights_ &&
                             first_ratio_ > 1 && !summed_.values();
         if (is_lost_ || (!is_sum && (time_place_.empty() || step.step() > time_step_ + 50))) return;
         for (const model::ScalarSample& sample : step.record->scalars)
@@ -289,8 +291,8 @@ class ExplodingGradient final : public Rule {
         finding.message = base::format(
             "{:.0f} uses of {} add up to a gradient whose norm is {} before any update, where that of all "
             "weights is {}, and the loss is not finite from step {} on.",
-            time_uses_, used_place_, human_number(first_norm_), human_number(weight_norm_), step.step());
-        finding.evidence.push_back({"norm of all gradients", first_norm_, "of all weights", weight_norm_});
+            used_times_, used_place_, human_number(first_norm_), human_number(first_weights_), step.step());
+        finding.evidence.push_back({"norm of all gradients", first_norm_, "of all weights", first_weights_});
         sink.fire(std::move(finding));
     }
     [[nodiscard]] model::Finding finding_in_time(const std::string& place, model::Severity severity) const {
@@ -571,6 +573,7 @@ class ExplodingGradient final : public Rule {
     std::string largest_gradient_, largest_layer_;  // when the norm was largest
     std::uint64_t above_limit_ = 0;                 // looks at which the norm was far above it
     bool firing_ = false;
+    double used_times_ = 0;
     std::string used_place_;  // the layer that is used most often in a pass; empty: none is used so often
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;
@@ -588,7 +591,8 @@ class ExplodingGradient final : public Rule {
     TrainingLoss loss_;
     SummedLoss summed_;
     LossOfZeros of_zeros_;
-    double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, first_ratio_ = 0, usual_ = 0, peak_ = 0;
+    double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, first_weights_ = 0, first_ratio_ = 0,
+           usual_ = 0, peak_ = 0;
     Recent norms_{18}, losses_{18}, ratios_{18};
     std::optional<model::Finding> finding_;
 };

@@ -73,8 +73,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "harder, or while the targets of a regression grow far more than it does, as values do that are "
         "learned from seldom rewards. The same for the regression of a model that is asked without gradients "
         "at nearly all steps, in training mode and for no loss, as an agent is that acts and learns, once "
-        "its "
-        "targets have grown.",
+        "the mean square of its targets has doubled.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -99,7 +98,6 @@ class LossNotDecreasing final : public Rule {
             seen_ = Seen();  // another one begins, as the loss does
             rows_ = RowsChange();
             neighbours_ = Neighbours();
-            agent_ = Agent();
         }
         rows_.observe(step);
         agent_.observe(step);
@@ -169,7 +167,7 @@ class LossNotDecreasing final : public Rule {
     static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
     static constexpr double kRunaway = 100;      // times the start
     static constexpr double kNearlyAll = 0.1;    // of the start, that is left
-    static constexpr double kGrown = 2;          // of an agent
+    static constexpr double kGrownSquare = 2;    // mean square of an agent's targets
     static constexpr double kLarger = 4,
                             kOutOfProportion = 1000;  // times the mean square of the first targets
 
@@ -327,7 +325,7 @@ class LossNotDecreasing final : public Rule {
     // The targets of a regression are values that the model itself, or a copy of it, is asked for.
     [[nodiscard]] bool makes_targets() const {
         return agent_.is_on() && seen_.targets_at_first > 0 && loss_.classes() == 0 &&
-               seen_.targets_now > kGrown * seen_.targets_at_first;
+               seen_.targets_now > kGrownSquare * seen_.targets_at_first;
     }
     // What is predicted has grown from next to nothing, as values do that are learned from seldom rewards:
     // the loss is as small a part of it as before. Beyond bounds it may have grown with the predictions.

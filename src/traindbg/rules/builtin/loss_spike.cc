@@ -49,7 +49,7 @@ const model::RuleInfo kLossSpike = {
         "above a hundred times its usual value and its start, or that of five or more above a hundred "
         "times its usual value and ten times its start. It was usual right before and after each.\n"
         "- Batches unlike the others, of an agent (info): the model is asked without gradients at nearly all "
-        "steps, in training mode and for no loss.\n"
+        "steps, in training mode and for no loss, and the loss counts no classes.\n"
         "- Note only (info): a loss that goes far above its start, or is not finite any more, stays a note "
         "here. It is reported by loss_not_decreasing, exploding_gradient and non_finite.\n"
         "- A new level: after twice `patience` steps, a level that is no warning counts as the usual one.",
@@ -64,8 +64,7 @@ const model::RuleInfo kLossSpike = {
         "or harder data, from which the loss falls again: notes. Not judged: losses made by hand, which may "
         "be anything (policy gradients), and several optimizers that work against each other (a GAN). A "
         "critic that nobody asks between its steps, and whose first rewards come late, looks the same, and "
-        "is "
-        "told.",
+        "is told.",
     .cost =
         "One number a step; gradients at the first 20 steps and then every 10th; the learning rate where it "
         "changes.",

@@ -444,8 +444,12 @@ class NonFinite final : public Rule {
                                                            : "input of the model holds",
                                  what, step.step(), share);
                 finding_.fix =
-                    "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check "
-                    "the data set with torch.isfinite(x).all() before training.";
+                    info.role == Role::kLabel
+                        ? "Drop these samples, or leave them out of the loss by a mask; check the data set "
+                          "with "
+                          "torch.isfinite(y).all() before training. A number filled in is a wrong label."
+                        : "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and "
+                          "check the data set with torch.isfinite(x).all() before training.";
                 break;
             case Pass::kForward:
                 finding_.message = base::format("The forward pass became {} in {} at step {}: {}{}", what,

@@ -58,7 +58,8 @@ const model::RuleInfo kTargetNotNormalized = {
         "and unit spread that are not learned for another reason. A regression loss beside another loss "
         "function, as long as that one gets lower: the targets of such a term are often made by a model. A "
         "model that is asked without gradients at nearly all steps, in training mode and for no loss, as an "
-        "agent is, once its targets have grown.",
+        "agent is: a note (info) until four times `steps` steps, and nothing once its targets are 1.4 times "
+        "as large.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
@@ -71,9 +72,10 @@ const model::RuleInfo kTargetNotNormalized = {
                    {"steps", "steps", 100, 30, 1e9, "steps that a training has to get below a constant"}},
 };
 
-constexpr double kGrown = 1.4;   // of an agent's targets
-constexpr double kPoor = 0.4;    // of a constant's loss, in the end
-constexpr double kFalls = -2.5;  // in standard errors: the loss of the second half
+constexpr double kGrownSize = 1.4;        // root mean square of an agent's targets
+constexpr std::uint64_t kUntilGrown = 4;  // times `steps`
+constexpr double kPoor = 0.4;             // of a constant's loss, in the end
+constexpr double kFalls = -2.5;           // in standard errors: the loss of the second half
 
 class TargetNotNormalized final : public Rule {
   public:
@@ -130,7 +132,7 @@ class TargetNotNormalized final : public Rule {
 
     // Values that an agent learns: larger by now than when they were asked for first.
     [[nodiscard]] bool makes_targets() const {
-        return agent_.is_on() && std::hypot(targets_.mean, targets_.std) > kGrown * size();
+        return agent_.is_on() && std::hypot(targets_.mean, targets_.std) > kGrownSize * size();
     }
 
     // Beside another loss function it is a term, whose targets are often made by a model: they are not the
@@ -310,7 +312,9 @@ class TargetNotNormalized final : public Rule {
         const std::optional<double> share = guessing_.share();
         model::Finding finding;
         finding.key = "targets";
-        finding.severity = model::Severity::kWarning;
+        // Whether its targets grow is not known yet.
+        const bool may_grow = agent_.is_on() && count_ < kUntilGrown * steps_;
+        finding.severity = may_grow ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = loss_;
         finding.layer = last_layer_;

@@ -141,6 +141,7 @@ class TrainValMismatch final : public Rule {
             }
         }
         if (has_own || is_evaluation) judge_own(sink);
+        if (loop_fact(step, "trainings")) channels_ = {};
         const bool has_channels = note_channels(step);
         if (has_channels || is_evaluation) judge_channels(sink);
         bool any = false;
