@@ -30,7 +30,7 @@ _MOST_PLACES = 64
 _MOST_OF_BATCH = 64  # images of the training
 _MOST_TRAINED = 1024  # images
 _MOST_EVALUATED = 512  # of one evaluation, which may be one batch
-_MOST_EVALUATIONS = 3
+_MOST_TOLD = 3  # evaluations
 _FEWEST = 64  # images, on either side
 
 
@@ -55,7 +55,7 @@ class ChannelOrder:
         self._trained_images = 0
         self._evaluated: torch.Tensor | None = None  # of the evaluation under way
         self._evaluated_images = 0
-        self._evaluations = 0
+        self._told = 0  # evaluations
         self._step = -1
 
     def trained(self, inputs: torch.Tensor) -> None:
@@ -68,12 +68,11 @@ class ChannelOrder:
 
     def given(self, inputs: torch.Tensor, step: int) -> None:
         """A batch of an evaluation, before so many-th step of the training."""
+        if self._told >= _MOST_TOLD or self._trained_images < _FEWEST or not _are_images(inputs):
+            return
         if step != self._step:
             self._step, self._evaluated, self._evaluated_images = step, None, 0
-            self._evaluations += 1
-        if self._evaluations > _MOST_EVALUATIONS or self._evaluated_images >= _MOST_EVALUATED:
-            return
-        if self._trained_images < _FEWEST or not _are_images(inputs):
+        if self._evaluated_images >= _MOST_EVALUATED:
             return
         images = min(inputs.shape[0], _MOST_EVALUATED - self._evaluated_images)
         self._evaluated_images += images
@@ -84,6 +83,7 @@ class ChannelOrder:
         evaluated, self._evaluated = self._evaluated, None
         if self._trained is None or evaluated is None or self._evaluated_images < _FEWEST:
             return
+        self._told += 1
 
         def heard(values: list[torch.Tensor]) -> None:
             found = _judge(*values)

@@ -35,7 +35,7 @@ const model::RuleInfo kLabelsOfOthers = {
         "above `share` of that with the other's. It is also above 40 % of the loss of one answer for all "
         "pixels.\n"
         "- When: at the end of a run of at least `steps` steps, or after three times `steps` steps. The loss "
-        "fell by a tenth of its start or more, so that the mean of all masks was learned.\n"
+        "fell by a fifth of its start or more, so that the mean of all masks was learned.\n"
         "- Stands still, before the end: over the second half of the run the loss has no downward trend "
         "(Mann-Kendall z > -2.5).",
     .why =
@@ -102,7 +102,7 @@ class LabelsOfOthers final : public Rule {
 
   private:
     static constexpr const char* kKey = "labels";
-    static constexpr double kFallen = 0.9;  // of the start: what is left where the mean was learned
+    static constexpr double kFallen = 0.8;  // of the start: what is left where the mean was learned
     static constexpr double kNoTrend = -2.5;
     static constexpr std::uint64_t kLater = 3;  // times `steps`, while the run goes on
 

@@ -54,10 +54,12 @@ const model::RuleInfo kTrainValMismatch = {
         "- Standardised by itself, not reported: the evaluation has rows of the training, or the "
         "remembered rows are too few to tell. Neither where samples or batches are each standardised by "
         "themselves, nor for columns of two values.\n"
-        "- Channels exchanged (warning): images have three channels, and 64 or more of the training and of "
-        "an evaluation were looked at. How far their first channel lies above the last one, in mean and in "
-        "spread, differs between both by a squared distance above 40 (in standard errors). With the "
-        "evaluation's channels exchanged it is below 9, and below a tenth of that.\n"
+        "- Channels exchanged (warning): how far the first channel of images lies above the last one, in "
+        "mean "
+        "and in spread, differs between training and evaluation by a squared distance above 40 (in standard "
+        "errors). With the evaluation's channels exchanged it is below 9, and below a tenth of that.\n"
+        "- Channels exchanged, of which images: of floating point, with three channels before height and "
+        "width of 8 pixels or more. 64 or more of the training and of an evaluation were looked at.\n"
         "- Channels exchanged: two evaluations in a row show it, and the evaluation's loss is more than 1.3 "
         "times that of the training.\n"
         "- Drift (warning): the training's first five batches were like the first one that was evaluated "
@@ -224,6 +226,8 @@ class TrainValMismatch final : public Rule {
         double ours = 0, theirs = 0, apart = 0, exchanged = 0;
         int in_a_row = 0;  // evaluations in which they were exchanged
     };
+    // Of two distances that are chance their squares are together above 9 in one case of ninety, and
+    // never 40.
     static constexpr double kApart = 40, kTogether = 9, kTogetherOfApart = 0.1;
     static constexpr int kFewestExchanged = 2;
 
