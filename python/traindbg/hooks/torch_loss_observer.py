@@ -44,6 +44,8 @@ _LOOP = _core.ROLE_BITS["loop"]
 _CLASSES = _core.ROLE_BITS["classes"]
 _MOST_WEIGHTS_TOLD = 2  # steps at which the weights of classes are told
 _MOST_WEIGHED = 64  # classes
+_IGNORES = 4  # the place of `ignore_index` among the arguments of a loss of classes
+_NO_CLASS = -100
 _MOST_WAITING = 1024
 _MOST_OTHERS = 64
 _MOST_CALLS = _core.MOST_CALLS  # of one function in one pass; further ones are not looked at
@@ -291,6 +293,10 @@ class LossObserver:
             or labels.is_floating_point()
         ):
             return
+        ignored = args[_IGNORES] if len(args) > _IGNORES else kwargs.get("ignore_index")
+        if type(ignored) is int and 0 <= ignored < logits.shape[1] and not capturing_graph(labels):
+            with own_operations():  # it is padding, say, and no class
+                labels = labels.masked_fill(labels == ignored, _NO_CLASS)
         tensor_id = self._tensors.id_of(f"classes/{name}", "classes")
         self._tensors.take_classes(mode, tensor_id, logits, labels)
         if mode == _TRAIN and self._weights_told.get(name, 0) < _MOST_WEIGHTS_TOLD:
