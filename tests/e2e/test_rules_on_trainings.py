@@ -43,6 +43,7 @@ PROGRAMS = {
     "indistinguishable_classes": "destructive_augmentation_road_arrows",
     "input_not_normalized": "input_not_normalized_houses",
     "label_noise": "label_misalignment_two_loaders",
+    "labels_of_others": "label_misalignment_frames_and_masks",
     "labels_out_of_range": "labels_out_of_range_yields_in_percent",
     "learning_rate_too_high": "input_not_normalized_wine",
     "learning_rate_too_low": "learning_rate_too_low_sum_to_mean",
