@@ -171,3 +171,24 @@ def test_two_players_are_not_left_out(run_dir):
             judged.backward()
             theirs.step()
     assert told(run_dir) == {}
+
+
+def test_a_parameter_of_the_model_itself_is_told_of(run_dir):
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.scale = nn.Linear(6, 3), nn.Parameter(torch.ones(1))
+
+        def forward(self, x):
+            return self.body(x), self.scale * x[:, 1]
+
+    torch.manual_seed(0)
+    model = Scaled()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for _ in range(12):
+            kind, angle = losses_of(model, torch.randn(16, 6))
+            optimizer.zero_grad()
+            (kind + angle.item()).backward()
+            optimizer.step()
+    assert told(run_dir) == {"model": [1.0] * 10}

@@ -20,6 +20,7 @@ from traindbg.hooks.torch_clips import Clips
 from traindbg.hooks.torch_columns import COLUMNS, Look, is_table
 from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
+    OF_TWO,
     batches_in_storage,
     missed_labels,
     places_in_containers,
@@ -72,7 +73,6 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
-_OF_TWO_CLASSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _STEPS_UNTIL_LEARNED = 50
 _MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
@@ -82,7 +82,7 @@ _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been s
 def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a loss function is given a score for each class of each row, or one for two."""
     given = args[0] if args else kwargs.get("input")
-    if name in _OF_TWO_CLASSES:  # of rows where there are as many labels, which is looked at later
+    if name in OF_TWO:  # of rows where there are as many labels, which is looked at later
         return True
     return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 

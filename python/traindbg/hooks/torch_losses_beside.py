@@ -127,7 +127,7 @@ class LossesBeside:
         ]
         if names:
             self._was_told = True
-            place = names[0].rpartition(".")[0]
+            place = names[0].rpartition(".")[0] or "model"  # a parameter of the root itself
             self._teller.fact("losses_left_out", len(names), place)
         elif was_told:
             self._teller.fact("losses_left_out", 0)

@@ -216,7 +216,7 @@ class ExplodingGradient final : public Rule {
                     used_times_ = uses.value;
                 }
         // Each use adds its part to the gradient, which is large then though it grows on no way.
-        const bool is_sum = time_place_.empty() && !used_place_.empty() && step.step() <= kSoon &&
+        const bool is_sum = time_place_.empty() && !used_place_.empty() && step.step() < kSoon &&
                             first_weights_ > 0 && first_norm_ > kTimesWeights * first_weights_ &&
                             first_ratio_ > 1 && !summed_.values();
         if (is_lost_ || (!is_sum && (time_place_.empty() || step.step() > time_step_ + 50))) return;
@@ -615,12 +615,17 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
                    kStatistics,
                    {.every = 50, .dense_until = 10},
                    kExplodingGradient.name});
-    for (const char* collection : {"inputs", "outputs"})
-        all.push_back({collection,
-                       model::Mode::kTrain,
-                       kStatistics,
-                       {.every = 0, .dense_until = 1},
-                       kExplodingGradient.name});
+    // Whether what is not finite came with the data: as long as many uses may be why.
+    all.push_back({"inputs",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 0, .dense_until = 10},
+                   kExplodingGradient.name});
+    all.push_back({"outputs",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 0, .dense_until = 1},
+                   kExplodingGradient.name});
     all.push_back(loop_requirement(kExplodingGradient.name));
     return all;
 }

@@ -57,7 +57,7 @@ const model::RuleInfo kLabelsOfOthers = {
         "Northcutt, Athalye, Mueller, \"Pervasive label errors in test sets\", NeurIPS 2021 (the fault, "
         "not the method)",
     .severity = model::Severity::kWarning,
-    .parameters = {{"share", "share", 0.8, 0.4, 1, "of the loss with the labels of others"},
+    .parameters = {{"share", "share", 0.8, 0.4, 1, "of the loss with the mask of another picture"},
                    {"looks", "looks", 4, 2, 1000, "fewest that show it"},
                    {"steps", "steps", 150, 75, 1e9, "fewest steps of a run that is judged at its end"}},
 };
@@ -121,12 +121,11 @@ class LabelsOfOthers final : public Rule {
         finding.message = base::format(
             "What is predicted for a picture fits the mask of another picture of the batch nearly as well as "
             "its own: at all of {} looks the loss with its own was {:.0f} % of that with the other's or "
-            "more. "
-            "The "
-            "loss fell from {} to {} all the same, as it does where the mean of all masks is learned.",
+            "more. The loss fell from {} to {} all the same, as it does where the mean of all masks is "
+            "learned.",
             shares_, 100 * least_, human_number(loss_.start()), human_number(loss_.level()));
         finding.fix =
-            "Look at a dozen samples with their labels, as the loader gives them: pair files by the number "
+            "Look at a dozen pictures with their masks, as the loader gives them: pair files by the number "
             "in their names, and sort, filter and shuffle both together.";
         finding.evidence.push_back(
             {"loss with a picture's own mask", least_, "of that with another's, limit", share_});
