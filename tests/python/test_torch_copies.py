@@ -132,11 +132,11 @@ def test_statistics_of_batch_norm_are_no_evaluation(run_dir, is_set_back):
 def test_without_a_loss_its_rows_are_told_at_steps_that_are_due(run_dir):
     run = train(run_dir, copied, size=64, epochs=30)
     told = "loop/copy_modules_called_in_train/1"
-    assert run.scalars(told).steps.tolist() == [50, 75]
-    assert run.scalars(told).values.tolist() == [2, 2]
-    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0]
-    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [64 * 8, 64 * 9]
-    assert run.scalars("loop/rows_in_train_mode_steps").values.tolist() == [8, 9]
+    assert run.scalars(told).steps.tolist() == [50, 75, 90]  # and after the last one
+    assert run.scalars(told).values.tolist() == [2, 2, 2]
+    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0, 0]
+    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [64 * 8, 64 * 9, 64 * 5]
+    assert run.scalars("loop/rows_in_train_mode_steps").values.tolist() == [8, 9, 5]
 
 
 def test_without_a_loss_a_copy_in_evaluation_mode_is_none(run_dir):

@@ -300,7 +300,21 @@ def test_batches_without_a_loss_are_counted_together():
     rows.trained(x[:40], 1.0)
     found, in_training = unscored(rows)
     assert found is None
-    assert tuple(in_training or ()) == (1, 60, 40, 1)
+    assert tuple(in_training or ()) == (1, 60, 40, 1, 0)
+
+
+def test_a_batch_that_comes_several_times_in_one_evaluation_is_counted():
+    rows, x = Rows(), torch.randn(60, 12)
+    for step in (0, 1):
+        rows.trained(x[:40], 1.0)
+        rows.read()
+        for _ in range(2 + step):
+            rows.given(x[40:], in_evaluation_mode=False, step=step)
+    rows.give_up()
+    found = unscored(rows)[1]
+    assert found is not None
+    assert found.rows_in_train_mode_batches == 5
+    assert found.rows_in_train_mode_again == 3
 
 
 def evaluations(rows: Rows, steps: int, parts_of):
@@ -449,12 +463,12 @@ def test_training_data_evaluated_beside_other_data_is_told_of_its_own_batch(run_
 
 @pytest.mark.parametrize(
     ("passes", "epochs", "steps", "count"),
-    [(1, 3, [4, 8], 2), (4, 6, [25, 50, 75], 4), (10, 4, [50, 100, 150], 3)],
+    [(1, 3, [4, 8, 12], 3), (4, 6, [25, 50, 75, 96], 6), (10, 4, [50, 100, 150, 160], 4)],
 )
 def test_an_accuracy_alone_is_an_evaluation(
     run_dir, passes: int, epochs: int, steps: list[int], count: int
 ):
-    """Also where it comes at steps of which nothing is told: the next one that is due tells."""
+    """Where it comes at steps of which nothing is told, the next one that is due tells."""
     x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
     model = nn.Linear(8, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -473,7 +487,7 @@ def test_an_accuracy_alone_is_an_evaluation(
     trained = run.scalars("loop/rows_unscored_trained").values.tolist()
     evaluated = run.scalars("loop/rows_unscored").values.tolist()
     assert trained == [0.5 * number for number in evaluated]
-    assert sum(evaluated) == 40 * count  # of the last ones no step of the training tells
+    assert sum(evaluated) == 40 * count
     assert set(run.scalars("loop/rows_known").values) == {80}
 
 
@@ -495,9 +509,9 @@ def test_an_accuracy_in_training_mode(run_dir, dropout: float):
     if dropout == 0:  # the mode makes no difference
         assert "loop/rows_in_train_mode" not in run
         return
-    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [20, 20]
-    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0]
-    assert run.scalars("loop/modules_called_in_train/2").values.tolist() == [1, 1]
+    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [20, 20, 20]
+    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0, 0]
+    assert run.scalars("loop/modules_called_in_train/2").values.tolist() == [1, 1, 1]
 
 
 def test_labels_that_the_model_contradicts_are_counted(run_dir):

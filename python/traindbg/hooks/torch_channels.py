@@ -42,6 +42,11 @@ class Channels(NamedTuple):
     channels_apart: float  # sum of the squares of both distances, in standard errors
     channels_apart_exchanged: float  # the same, with those of the evaluation exchanged
 
+    @property
+    def is_odd(self) -> bool:
+        """They fit better when they are exchanged."""
+        return self.channels_apart > self.channels_apart_exchanged
+
 
 class ChannelOrder:
     """Of one training. One per recording, one thread."""

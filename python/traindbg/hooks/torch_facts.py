@@ -627,6 +627,20 @@ class Facts:
             self._tensors.fact("graphs_held", held, place)
             self._tensors.fact("graphs_marked", marked, place)
 
+    def tell_last_evaluation(self) -> None:
+        """At the end: what is wrong with an evaluation after the last step.
+
+        Nothing where nothing is: what is told then makes one more step.
+        """
+        if not self.are_followed or self._hot.steps == 0:
+            return
+        self._tensors.is_over = True
+        self._rows.give_up()
+        self._hot.has_deferred = True  # so that what is asked for is brought over
+        guarded("modes", self.tell_forgotten)
+        guarded("rows", self._tell_unscored)
+        guarded("own statistics", self._tell_own_statistics)
+
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
         copy, self._copy = self._copy, None
@@ -638,6 +652,8 @@ class Facts:
         self._channels.ask(self._tensors.later, self._tell_own)
 
     def _tell_own(self, found: Own | Channels) -> None:
+        if self._tensors.is_over and not found.is_odd:
+            return
         for name, value in found._asdict().items():
             self._tensors.fact(name, value)
 
@@ -651,7 +667,11 @@ class Facts:
             self._tensors.fact("copy_modules_called_in_train", copy.modules, copy.place)
         elif in_training is not None and not self.loop.modes.tell_in_training():
             in_training = None  # nothing acts in another way there
+        if self._tensors.is_over and unscored is not None and unscored.rows_unscored_trained == 0:
+            unscored = None
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
+        if told and self._tensors.is_over:
+            self._tensors.fact("after_last_step", 1)
         if told:
             told.append(self._rows.standing()._asdict())
         for facts in told:

@@ -46,6 +46,11 @@ class Own(NamedTuple):
     own_columns_of: int  # that are not constant
     own_columns_values: int  # of each
 
+    @property
+    def is_odd(self) -> bool:
+        """Some were."""
+        return self.own_columns > 0
+
 
 class _Sums(NamedTuple):
     """Of the columns of one or more batches."""

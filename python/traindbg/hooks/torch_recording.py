@@ -146,7 +146,7 @@ class Recording:
         self.ends = Ends(self)
         self._exception: dict[str, Any] = {}  # the last one that was recorded
         self._is_stopped = False  # by the supervisor
-        self._are_weights_told = False
+        self._are_models_told = False
         self._is_heard_late = False  # the step under way, after its losses were computed
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._corrections = Corrections(self.session, self.hot, self.watched)
@@ -305,7 +305,7 @@ class Recording:
 
     def remove(self, watcher: Watcher) -> None:
         if set(self.watched.watchers) <= {watcher, *self.watched.companions_of(watcher)}:
-            self._tell_weights_kept()  # compares with the model, which is watched until now
+            self._tell_of_models()  # which are watched until now
         self.drop(watcher)
         if not self.watched.watchers:
             self.close()
@@ -326,7 +326,7 @@ class Recording:
         is_whole = not self._exception and not self._is_stopped
         if is_whole and self.hot.steps > 0:
             guarded("closing", self._facts.tell_rounds)
-        self._tell_weights_kept()
+        self._tell_of_models()
         guarded("description", self.drivers.describe_again)
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
@@ -361,11 +361,13 @@ class Recording:
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
-    def _tell_weights_kept(self) -> None:
-        """Once, when the last model is watched no more."""
-        if self.hot.steps > 0 and not self._are_weights_told:
-            self._are_weights_told = True
+    def _tell_of_models(self) -> None:
+        """Once, when the last model is watched no more: its weights, and its last evaluation."""
+        if self.hot.steps > 0 and not self._are_models_told:
+            self._are_models_told = True
             guarded("closing", self.weights.at_end, self._facts.has_evaluated_another())
+            guarded("closing", self._evaluations.end)
+            guarded("closing", self._facts.tell_last_evaluation)
 
     def _flush(self) -> None:
         self.by_hand.look()

@@ -131,6 +131,7 @@ class InTrainingMode(NamedTuple):
     rows_in_train_mode: int
     rows_in_train_mode_trained: int
     rows_in_train_mode_steps: int  # of the training that had such batches before them
+    rows_in_train_mode_again: int  # batches that came before in one evaluation: draws of dropout
 
 
 class Labelled(NamedTuple):
@@ -278,7 +279,7 @@ class Rows:
 
         `of`: the pass over the data, if that gives each row once.
         """
-        self._give_up()
+        self.give_up()
         self._is_open = False
         seen = self._look_at(inputs, step, wants_changes=of is not None)
         if seen is not None:
@@ -359,15 +360,15 @@ class Rows:
             self._pass_on(self._waiting.pop(0))
         given = self._look_at(inputs, step)
         if given is None:  # the next loss is of this one
-            self._give_up()
+            self.give_up()
             return
         given.in_evaluation_mode = in_evaluation_mode
         given.is_given_to_a_copy = to_a_copy
         self._waiting.append(given)
         self._first = self._first or given
 
-    def _give_up(self) -> None:
-        """Training goes on: no loss will be computed of what waits."""
+    def give_up(self) -> None:
+        """Training goes on, or is over: no loss will be computed of what waits."""
         while self._waiting:
             self._pass_on(self._waiting.pop(0))
 
@@ -397,7 +398,7 @@ class Rows:
             seen = self._waiting.pop(alike[0])
         else:
             seen = self._waiting.pop()
-            self._give_up()
+            self.give_up()
         self._unread.append(seen)
         self._is_open = False
 
@@ -470,7 +471,8 @@ class Rows:
         if self._memory.figures[0] == 0:
             return None, None
         evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
-        others = [seen.prints for seen in batches if not seen.in_evaluation_mode]
+        in_training_mode = [seen for seen in batches if not seen.in_evaluation_mode]
+        others = [seen.prints for seen in in_training_mode]
         trained = half = without = longest = 0
         for prints in evaluated:
             known, alike = self._memory.find(prints)
@@ -490,7 +492,10 @@ class Rows:
             self._labelled_otherwise,
         )
         trained = sum(self._memory.find(prints)[0] for prints in others)
-        in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps)
+        again = len(others) - len(
+            {(seen.step, *seen.prints.halves[:_FEW_ROWS]) for seen in in_training_mode}
+        )
+        in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps, again)
         return unscored if evaluated else None, in_training if others else None
 
     def _note_evaluations(self, batches: list[_Seen]) -> int:

@@ -41,6 +41,7 @@ class Tensors:
         self.session = session
         self.deferred = Deferred(session)
         self.later = Later(self.deferred, hot)
+        self.is_over = False  # the training is: facts are kept, although none is due
         self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
         self._hot = hot
         self._ids: dict[str, int] = {}
@@ -189,13 +190,13 @@ class Tensors:
         `place`: of which module or parameter, say.
         """
         ids = self._places.setdefault(name, {})
-        known = ids.get(place)
+        known = None if self.is_over else ids.get(place)
         if known is None:
             if place and len(ids) > _PLACES_MAX:
                 known = ids[next(reversed(ids))]
             else:
                 full = f"loop/{name}/{place}" if place else f"loop/{name}"
-                known = ids[place] = self.id_of(full, "loop", module=place)
+                known = ids[place] = self._id_of_fact(full, place)
         mode, tensor_id = _EVAL if evaluation else _TRAIN, known
         if not isinstance(value, torch.Tensor):
             self.session.observe_scalar(mode, tensor_id, float(value))
@@ -205,3 +206,8 @@ class Tensors:
             self.session.observe_scalar(mode, tensor_id, values[0])
 
         self.later.ask_numbers("loop", [value], told)
+
+    def _id_of_fact(self, name: str, place: str) -> int:
+        if self.is_over:  # registered again, it is kept although nothing is due
+            return self.session.register_tensor(name, "loop", module=place, always=True)
+        return self.id_of(name, "loop", module=place)

@@ -25,7 +25,8 @@ const model::RuleInfo kTrainModeInValidation = {
         "- Without a loss: such a model is given rows that the training never had, before one step of ten "
         "at most, while the training's own rows come again.\n"
         "- Reported at the second such evaluation in a row, at a single one of five times `batches` "
-        "batches, or at the end of the run.\n"
+        "batches, or at the end of the run, such as a test after the last step. Batches that are given "
+        "several times are no evaluation.\n"
         "- Copy of the model, such as an average of its weights: the same where the copy is evaluated "
         "instead. It is of the model's class, its parameters have the same names and shapes, and they were "
         "never given gradients.\n"
@@ -171,9 +172,12 @@ class TrainModeInValidation final : public Rule {
         const bool is_other_data =
             come_again && number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
         const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
+        // The same rows several times are draws of dropout, which are meant.
+        const bool is_sampled = number("rows_in_train_mode_again") > 0;
+        const bool is_last = loop_fact(step, "after_last_step").has_value();
         int& shown = copied ? unscored_copy_ : unscored_;
-        shown = is_other_data && is_seldom ? shown + 1 : 0;
-        if (shown < 2 || (has_proper_unscored_ && !copied)) return;
+        shown = is_other_data && !is_sampled && (is_seldom || is_last) ? shown + 1 : 0;
+        if (shown < (is_last ? 1 : 2) || (has_proper_unscored_ && !copied && !is_last)) return;
         fire(copied ? copy_ : own_, sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // After an evaluation in which a function dropped values, as it was not told of the mode.

@@ -33,7 +33,8 @@ const model::RuleInfo kTrainValOverlap = {
         "half only as in both, or a tenth of the evaluated rows that the training did not have is made of "
         "halves that it had.\n"
         "- Batches in evaluation mode of which no loss is computed count where no others do, at two "
-        "evaluations, and where not all of them are the training's.\n"
+        "evaluations, and where not all of them are the training's. One evaluation is enough after the last "
+        "step, if it has fewer rows than are known of the training.\n"
         "- If all of these are the training's, they count where the training has equal rows with other "
         "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
         "fewer than are known of the training.",
@@ -124,7 +125,7 @@ class TrainValOverlap final : public Rule {
     void begin_anew() {
         open_ = all_ = {};
         evaluations_ = 0;
-        is_short_ = is_scored_ = false;
+        is_short_ = is_scored_ = is_last_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
     }
 
@@ -146,6 +147,7 @@ class TrainValOverlap final : public Rule {
         take_training(step);
         labelled_otherwise_ = number(step, "rows_alike_labelled_otherwise");
         unscored_of_ = std::max(unscored_of_, number(step, "rows_unscored_of"));
+        is_last_ = loop_fact(step, "after_last_step").has_value();
         open_ = {batches,
                  number(step, "rows_unscored"),
                  number(step, "rows_unscored_trained"),
@@ -211,7 +213,8 @@ class TrainValOverlap final : public Rule {
             all_.longest_without > 0)
             return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
-        if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;
+        if (!is_scored_ && evaluations_ < 2 && !is_test_at_end()) return false;
+        if (!is_scored_ && share() > 0.95 && !are_other_records()) return false;
         const double by_chance = pairs_ > 0 ? 1 - std::exp(-alike_ / pairs_ * known_) : 1;
         const bool is_likely = by_chance >= kLikely;
         if (!are_alike_by_nature(is_likely)) return true;
@@ -224,6 +227,8 @@ class TrainValOverlap final : public Rule {
         return is_likely &&
                (half_alike_ > 0.1 * alike_ + 2 || all_.half > 0.1 * (all_.rows - all_.trained) + 2);
     }
+    // One evaluation after the last step, of fewer rows than the training had: not of all data, for a plot.
+    [[nodiscard]] bool is_test_at_end() const { return is_last_ && unscored_of_ < known_; }
     // What is evaluated are no records of the training, though it had all of their rows: its data has several
     // records with one row, and this is a part of the data that is none of its batches.
     [[nodiscard]] bool are_other_records() const {
@@ -269,6 +274,7 @@ class TrainValOverlap final : public Rule {
     double labelled_otherwise_ = 0, batch_ = 0, unscored_of_ = 0;
     bool is_short_ = false, fired_ = false;
     bool is_scored_ = false;  // a loss was computed in evaluations
+    bool is_last_ = false;    // what is evaluated comes after the last step
     Evaluation open_, all_;
 };
 
