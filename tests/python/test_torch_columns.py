@@ -10,6 +10,7 @@ import traindbg as td
 from traindbg.hooks.torch_columns import (
     closest_column,
     column_beyond,
+    group_means_column,
     one_sided_column,
     ordered_column,
 )
@@ -64,6 +65,75 @@ def test_a_column_that_the_label_was_made_of_by_a_limit():
     found = column_beyond(x, (x[:, 3] > 0.5).float())
     assert found is not None
     assert found.columns == 0
+
+
+def grouped_rows(rows: int = 4000, groups: int = 1500) -> tuple[torch.Tensor, torch.Tensor]:
+    """The group of each row, and labels whose share is another one in each group."""
+    torch.manual_seed(0)
+    group = torch.randint(0, groups, (rows,))
+    return group, (torch.rand(rows) < torch.rand(groups)[group]).double()
+
+
+def mean_of_others(group: torch.Tensor, y: torch.Tensor, own: float) -> torch.Tensor:
+    """The mean label of each row's group; `own`: how much of the row's own label is taken out."""
+    sums, counts = torch.zeros(2, int(group.max()) + 1, dtype=torch.float64)
+    sums.index_add_(0, group, y)
+    counts.index_add_(0, group, torch.ones_like(y))
+    left = counts[group] - own
+    return torch.where(left > 0, (sums[group] - own * y) / left, y.mean())
+
+
+def test_a_column_that_is_the_mean_label_of_a_few_rows():
+    group, y = grouped_rows()
+    x = torch.randn(4000, 5)
+    for own, columns in ((0, 1), (1, 0)):
+        means = mean_of_others(group, y, own)
+        x[:, 2] = ((means - means.mean()) / means.std()).float()
+        for labels in (y.float(), y.long()[:, None]):
+            found = group_means_column(x[:128], labels[:128])
+            assert found is not None
+            assert found.columns == columns
+    means = mean_of_others(group, y, 0)
+    x[:, 2] = (3 * means + 1).float()
+    found = group_means_column(x[:128], y[:128].float())
+    assert found is not None
+    assert (found.column, found.least, found.most) == (2, 1, 4)
+    assert found.none == (means[:128] == 0).sum()
+    assert found.all == (means[:128] == 1).sum()
+    assert found.none + found.all + found.low + found.high == 128
+    for excess, variance in (
+        (found.low_excess, found.low_variance),
+        (found.high_excess, found.high_variance),
+    ):
+        assert abs(excess) < 3 * variance**0.5
+    assert all(int(found.sizes) >> size & 1 for size in (1, 2, 3, 4, 5))
+
+
+def test_columns_that_are_no_means_of_labels():
+    torch.manual_seed(0)
+    x, marks = torch.randn(200, 3), torch.randint(0, 5, (200,))
+    y = (torch.rand(200) < marks / 4).float()
+    x[:, 1] = marks.float()
+    found = group_means_column(x, y)
+    assert found is not None
+    assert found.columns == 1  # marks that say as much: of steps of one size
+    assert int(found.sizes) & ~0b10110 == 0
+    other = y.clone()
+    other[marks.argmin()] = 1
+    for labels in (other, 2 * y, torch.zeros(200), torch.randn(200)):
+        found = group_means_column(x, labels)
+        assert found is not None
+        assert found.columns == 0
+    x[:, 1] = y  # nothing in between
+    found = group_means_column(x, y)
+    assert found is not None
+    assert found.columns == 0
+    x[0, 1] = float("nan")
+    found = group_means_column(x, y)
+    assert found is not None
+    assert found.columns == 0
+    assert group_means_column(x[:, :1], y) is None
+    assert group_means_column(x[:20], y[:20]) is None
 
 
 def test_a_column_that_a_curve_leads_from_to_the_label():

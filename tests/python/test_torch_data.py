@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 import traindbg as td
 from traindbg.hooks.torch_data import (
@@ -57,6 +57,35 @@ def test_a_loader_that_is_read_without_gradients_does_not_count(run_dir):
             yield torch.randn(30, 6), torch.randn(30, 1)
 
     assert numbers(train(run_dir, batches()), "batches_in_loader") == [0, 0]
+
+
+def drawn(run_dir, weights, **options) -> dict[float, float]:
+    sampler = WeightedRandomSampler(weights, 60, **options)
+    data = TensorDataset(torch.randn(100, 6), torch.randn(100, 1))
+    run = train(run_dir, DataLoader(data, batch_size=20, sampler=sampler))
+    count = sum(name.startswith("loop/drawn_weight/") for name in run.names())
+    firsts = (
+        (numbers(run, f"drawn_weight/{i}"), numbers(run, f"drawn_weight_rows/{i}"))
+        for i in range(count)
+    )
+    return {weight[0]: rows[0] for weight, rows in firsts}
+
+
+def test_the_few_weights_that_rows_are_drawn_with_are_told(run_dir):
+    assert drawn(run_dir, [0.75] * 70 + [0.25] * 30) == {0.25: 30, 0.75: 70}
+
+
+@pytest.mark.parametrize(
+    ("weights", "options"),
+    [
+        ([1.0] * 100, {}),
+        ([float(i) for i in range(1, 101)], {}),
+        ([3.0] * 70 + [1.0] * 30, {"replacement": False}),
+    ],
+    ids=["equal", "of single rows", "each row once"],
+)
+def test_other_weights_are_not(run_dir, weights, options):
+    assert drawn(run_dir, weights, **options) == {}
 
 
 class Stream(torch.utils.data.IterableDataset):

@@ -71,11 +71,49 @@ def evaluated(rows):
     return test
 
 
-def test_rows_of_the_training_in_a_test(run_dir):
-    run = train(run_dir, evaluated(slice(170, 234)))
-    assert last(run, "rows_unscored") == 64
-    assert last(run, "rows_unscored_trained") == 30
-    assert last(run, "rows_unscored_of") == 64
+def test_the_mode_is_that_of_the_call(run_dir):
+    """The model is in another one at the end, or gone."""
+
+    def test(model):
+        with torch.no_grad():
+            model(X[200:])
+        model.eval()
+
+    assert last(train(run_dir, test), "modules_called_in_train/1") == 1
+
+
+def test_a_part_in_evaluation_mode(run_dir):
+    def test(model):
+        model[1].eval()
+        with torch.no_grad():
+            model(X[200:])
+        model[1].train()
+
+    assert last(train(run_dir, test), "after_last_step") is None
+
+
+def test_evaluation_mode_beside_it(run_dir):
+    def test(model):
+        with torch.no_grad():
+            model.eval()
+            model(X[250:])
+            model.train()
+            model(X[200:250])
+
+    run = train(run_dir, test)
+    assert last(run, "rows_in_train_mode") == 50
+    assert last(run, "rows_unscored_batches") == 1
+
+
+def test_nothing_of_a_training_that_was_broken_off(run_dir):
+    def test(model):
+        with torch.no_grad():
+            model(X[200:])
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        train(run_dir, test)
+    assert "loop/after_last_step" not in td.Run(run_dir)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,14 @@ def test_neighbours_are_those_that_a_search_pair_by_pair_finds(are_classes):
     assert float(told.neighbours_any_differ) == pytest.approx(float(any_two), rel=1e-5)
 
 
+def test_of_the_same_rows_those_with_the_same_label_are_counted():
+    generator = torch.Generator().manual_seed(5)
+    rows, labels = torch.randn(60, 5, generator=generator), torch.randn(60, generator=generator)
+    rows[40:50], labels[40:47] = rows[:10], labels[:7]
+    told = compared(rows, labels, False)
+    assert (int(told.neighbours_same), int(told.neighbours_same_labels)) == (10, 7)
+
+
 def test_what_is_not_finite_counts_as_nothing():
     rows = torch.randn(100, 4)
     rows[3, 1], rows[5, 2] = torch.nan, torch.inf

@@ -16,6 +16,7 @@ from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_resume import checkpoints
 
 STEPS = 12
+TABLE = torch.tensor([[1.0, 2, 1], [0, 3, 0], [-1, -2, -1]])
 
 
 class Criterion(nn.Module):
@@ -31,6 +32,23 @@ class Criterion(nn.Module):
 
     def forward(self, out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(out + self.scores[y.roll(1)], y)
+
+
+class Written(nn.Module):
+    """The same, with scores of whose origin the text alone tells."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        if kind == "written noise":
+            self.written = nn.Parameter(TABLE + 0.1 * torch.randn(3, 3))
+        elif kind == "written generator":
+            generator = torch.Generator().manual_seed(5)
+            self.written = nn.Parameter(torch.randn(3, 3, generator=generator))
+        else:
+            self.written = nn.Parameter(0.1 * torch.randn(3, 3) / 3**0.5)
+
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(out + self.written[y.roll(1)], y)
 
 
 class Features(nn.Module):
@@ -49,6 +67,9 @@ def criterion_of(kind: str, model: nn.Sequential) -> nn.Module:
         copied = Features(copy.deepcopy(model[2]))
         model[0] = nn.Linear(12, 16)
         return copied
+    if kind.startswith("written"):
+        written = Written(kind)
+        return copy.deepcopy(written) if kind == "written copy" else written
     if not kind.startswith("features"):
         return Criterion(kind)
     net = nn.Sequential(nn.Linear(3, 128), nn.Tanh(), nn.Linear(128, 8))
@@ -116,6 +137,17 @@ def test_a_criterion_has_parameters_that_nobody_trains(run_dir):
     told = train(run_dir, criterion=STEPS)
     assert set(told.pop("outside_optimizer_fresh")) == {1.0}
     assert [set(values) for values in told.values()] == [{1.0}]
+
+
+def test_random_numbers_of_which_a_parameter_is_made_are_known_from_the_text(run_dir):
+    told = train(run_dir, written=STEPS)
+    assert set(told["outside_optimizer_fresh"]) == {1.0}
+
+
+@pytest.mark.parametrize("kind", ["written noise", "written generator", "written copy"])
+def test_what_is_not_plainly_drawn_in_the_text_may_be_meant(kind, run_dir):
+    told = train(run_dir, **{kind: STEPS})
+    assert set(told["outside_optimizer_fresh"]) == {0.0}
 
 
 def test_of_a_large_network_it_is_said_how_much_was_not_looked_at(run_dir):

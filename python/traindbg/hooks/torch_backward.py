@@ -18,6 +18,7 @@ from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
 from traindbg.hooks.torch_loss_observer import ARGUMENTS
+from traindbg.hooks.torch_loss_weighed import weighed_error
 from traindbg.hooks.torch_shards import has_values, whole_here
 from traindbg.hooks.torch_sources import sources
 
@@ -224,6 +225,9 @@ class BackwardObserver:
             tensor_id = self._tensors.id_of_shape(name, "loop", shape)
             self._tensors.take_number(tensor_id, math.prod(shape))
         returned = self._facts.loop.returned()
+        weighed = weighed_error(loss, returned) if isinstance(loss, torch.Tensor) else None
+        if weighed is not None:
+            self._tensors.tell("loss_is_weighed_error", weighed.to(torch.float32))
         found = written_out(loss, returned) if isinstance(loss, torch.Tensor) else None
         if found is None or self._tensors.knows(f"loss/{found.function}"):
             return

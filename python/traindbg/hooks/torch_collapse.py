@@ -18,6 +18,7 @@ from torch.nn.modules.module import register_module_forward_hook
 from traindbg import _core
 from traindbg.hooks.torch_compiled import our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
+from traindbg.hooks.torch_fields import highest_of_columns
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loss_graph import mark_returned
@@ -75,6 +76,7 @@ class LookedUp(NamedTuple):
     layer: nn.Module
     in_order: torch.Tensor  # the share of samples whose rows count up or down, as positions do
     is_one_each: bool  # of each sample one row
+    highest: torch.Tensor | None  # of each column of a table of numbers the greatest one
 
 
 class Branch(NamedTuple):
@@ -416,9 +418,10 @@ class Outputs:
         if len(self.looked_up) < _MOST_LAYERS and args:
             with own_operations():
                 found = in_order(args[0])
+                highest = None if found is None else highest_of_columns(args[0])
             if found is not None:
                 is_one_each = args[0].dim() == 1 or args[0].shape[1:].numel() == 1
-                self.looked_up[id(module)] = LookedUp(module, found, is_one_each)
+                self.looked_up[id(module)] = LookedUp(module, found, is_one_each, highest)
 
     def _take_given(self, module: nn.Module, args: Any) -> None:
         if len(self._given) >= _MOST_LAYERS or not args:

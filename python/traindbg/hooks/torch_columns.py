@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import torch
 
@@ -18,6 +18,9 @@ from traindbg.hooks.torch_later import may_read
 _FEWEST_STEPS = 3  # of a series
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
 _MOST_VALUES = 1 << 20
+_MOST_IN_GROUP = 12  # rows, of which a mean is known by its fraction
+_OF_MORE = 0.1  # share of the rows in between that may be of larger groups
+_FRACTION = 1e-5  # by which a fraction may be off by rounding
 _SAME = 1e-3  # deviations, by which values of one column may differ by rounding
 
 
@@ -239,6 +242,81 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     )
 
 
+class GroupMeans(NamedTuple):
+    """Of a column that is the mean label of few rows, the own one among them: one value each."""
+
+    columns: torch.Tensor  # there are so many of them; the rest is of the first
+    column: torch.Tensor
+    least: torch.Tensor  # its value where all labels of a group are 0
+    most: torch.Tensor  # and where all are 1
+    none: torch.Tensor  # rows with that least value, all of them of label 0
+    all: torch.Tensor  # rows with that most value, all of them of label 1
+    low: torch.Tensor  # rows in between, below one half
+    low_excess: torch.Tensor  # of them, labels 1 beyond what the means say
+    low_variance: torch.Tensor  # of that, by chance
+    high: torch.Tensor  # rows in between, from one half on
+    high_excess: torch.Tensor
+    high_variance: torch.Tensor
+    sizes: torch.Tensor  # of the groups: bit n is set where one of n rows is needed
+
+
+def group_means_column(inputs: torch.Tensor, labels: torch.Tensor) -> GroupMeans | None:
+    """Whether a column is the mean of the labels of a few rows, of which the own one is one.
+
+    So it is where a publisher's or a street's rows give their mean label (target encoding) and a
+    row counts in its own. Between its least and its greatest value such a column has fractions of
+    small whole numbers; all rows with the least one have label 0, since none of theirs is 1, all
+    with the greatest one label 1. In between the share of labels 1 is the fraction itself. None
+    where it is no table with one label of 0 or 1 for each row. Cost: about sixty passes over the
+    table.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES // 16:
+        return None
+    wide = widest_of(inputs)
+    table, wanted = inputs.detach().to(wide), labels.detach().reshape(rows, 1)
+    is_one, is_zero = wanted == 1, wanted == 0
+    least, most = table.amin(0), table.amax(0)
+    share = (table - least) / (most - least).clamp_min(1e-30)
+    left = torch.ones_like(share, dtype=torch.bool)  # of no number of rows up to now
+    sizes = torch.zeros_like(least, dtype=torch.int64)
+    for size in range(1, _MOST_IN_GROUP + 1):
+        parts = share * size
+        fits = ((parts - parts.round()).abs() <= _FRACTION * size) & left
+        left = left & ~fits
+        sizes = sizes + fits.any(0) * (1 << size)
+    at_least, at_most = share <= _FRACTION, share >= 1 - _FRACTION
+    between = ~at_least & ~at_most
+    low, high = between & (share < 0.5), between & (share >= 0.5)
+    excess, variance = is_one.to(wide) - share, share * (1 - share)
+    is_known = (is_one | is_zero).all() & table.isfinite().all(0) & (most > least)
+    is_pure = ~(at_least & is_one).any(0) & ~(at_most & is_zero).any(0)
+    are_any = between.any(0)
+    is_of_few = left.sum(0) <= _OF_MORE * between.sum(0)
+    are_means = is_known & is_pure & is_of_few & are_any
+    column = are_means.int().argmax()
+    picked = column.reshape(1)
+
+    def of(values: torch.Tensor) -> torch.Tensor:
+        return values.index_select(-1, picked).squeeze(-1)
+
+    return GroupMeans(
+        are_means.sum(),
+        column,
+        of(least),
+        of(most),
+        of(at_least.sum(0)),
+        of(at_most.sum(0)),
+        of(low.sum(0)),
+        of((excess * low).sum(0)),
+        of((variance * low).sum(0)),
+        of(high.sum(0)),
+        of((excess * high).sum(0)),
+        of((variance * high).sum(0)),
+        of(sizes),
+    )
+
+
 def _told_by_each(table: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(rows - 1) r² of each column, r being its correlation with the labels: 1 by chance."""
     wide = widest_of(table)
@@ -263,11 +341,13 @@ def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
     )
 
 
-Look = Callable[[torch.Tensor, torch.Tensor], "Closest | OneSided | Beyond | Ordered | None"]
+Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", None]
+Look = Callable[[torch.Tensor, torch.Tensor], Found]
 # By the word that stands in the names of what is told.
 COLUMNS: dict[str, Look] = {
     "in_input": closest_column,
     "on_one_side": one_sided_column,
     "beyond": column_beyond,
     "ordered": ordered_column,
+    "grouped": group_means_column,
 }

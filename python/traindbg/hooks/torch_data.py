@@ -1,7 +1,7 @@
 """Facts about the data of a training, beside what the reductions of single tensors tell.
 
-How much there is beside the batch at hand, and what the answers to yes or no are. Nothing of a
-loader or a tensor is kept.
+How much there is beside the batch at hand, with what weights rows are drawn, and what the answers
+to yes or no are. Nothing of a loader or a tensor is kept.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_DATA = 64
+_MOST_DRAWN = 1 << 20  # rows, whose weights are sorted once
+_FIRST_DRAWN = 4096  # of them, that are looked at before all are
+_MOST_WEIGHTS = 32  # that differ: of classes, not of single rows
+_MOST_TOLD = 2  # steps at which they are told
 _FEW_REFERENCES = 8  # to a tensor, by a loop and our hooks; of more, containers are looked for
 
 
@@ -44,6 +48,10 @@ class LoaderSizes:
         self._begun = 0
         self.dealt: set[int] = set()  # sizes of batches of which each is drawn at random
         self.in_order: set[int] = set()  # and of those that may be drawn in any other way
+        # Of the first loader that has some: the weights that rows are drawn with, and how many rows
+        # have each.
+        self._drawn: tuple[tuple[float, int], ...] = ()
+        self._drawn_told = 0
 
     @property
     def passes(self) -> int:
@@ -66,10 +74,19 @@ class LoaderSizes:
         size = getattr(loader, "batch_size", None)
         if isinstance(size, int):
             (self.dealt if _draws_at_random(loader) else self.in_order).add(size)
+        if not self._drawn:
+            self._drawn = _weights_drawn_with(loader)
         batches = len(loader)
         if batches >= self.batches:
             self.settings = _settings_of(loader)
         self.batches = max(self.batches, batches)
+
+    def weights_to_tell(self) -> tuple[tuple[float, int], ...]:
+        """What rows are drawn with, to be told at two steps; empty before and after these."""
+        if not self._drawn or self._drawn_told >= _MOST_TOLD:
+            return ()
+        self._drawn_told += 1
+        return self._drawn
 
 
 def _draws_once(loader: Any) -> bool:
@@ -94,6 +111,23 @@ def _draws_at_random(loader: Any) -> bool:
     samplers = (data.RandomSampler, data.SubsetRandomSampler, data.WeightedRandomSampler)
     is_plain = type(getattr(loader, "batch_sampler", None)) is data.BatchSampler
     return is_plain and type(loader.sampler) in samplers
+
+
+def _weights_drawn_with(loader: Any) -> tuple[tuple[float, int], ...]:
+    """The few weights that a weighted sampler has for all rows, and how many rows have each."""
+    sampler = loader.sampler
+    if type(sampler) is not torch.utils.data.WeightedRandomSampler or not sampler.replacement:
+        return ()
+    weights = sampler.weights
+    if type(weights) is not torch.Tensor or weights.dim() != 1 or weights.numel() > _MOST_DRAWN:
+        return ()
+    with own_operations():
+        if weights[:_FIRST_DRAWN].unique().numel() > _MOST_WEIGHTS:
+            return ()
+        each, rows = weights.unique(return_counts=True)
+        if not 2 <= each.numel() <= _MOST_WEIGHTS:
+            return ()
+        return tuple(zip(each.tolist(), rows.tolist(), strict=True))
 
 
 def _settings_of(loader: Any) -> dict[str, str]:

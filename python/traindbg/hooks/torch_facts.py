@@ -37,6 +37,7 @@ from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_losses_beside import LossesBeside
+from traindbg.hooks.torch_losses_detached import LossesDetached
 from traindbg.hooks.torch_margins import are_changed_by_data
 from traindbg.hooks.torch_mixing import MixingObserver
 from traindbg.hooks.torch_modes import Forgotten, modes
@@ -53,6 +54,7 @@ from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_states import Cells, OwnResults
 from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
 from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
@@ -131,6 +133,8 @@ class Facts:
         self.sequences = SequenceObserver()
         self.probes = Probes(tensors, watched, hot, unseen, self.sequences)
         self.hazards = HazardObserver()
+        self.cells = Cells()
+        self._own_results = OwnResults()
         self.mixing = MixingObserver()
         self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
@@ -150,6 +154,7 @@ class Facts:
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
         self._beside = LossesBeside(tensors, watched)
+        self._detached = LossesDetached(tensors, watched)
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
         self._last_shape = torch.Size()  # its shape
@@ -174,12 +179,15 @@ class Facts:
         self._evaluated_another = -1
         self._asked_before: int | None = None
         self._beside.forget()
+        self._detached.forget()
         self._last_shape = torch.Size()
         self.loader_labels.forget()
         self.tensor_labels.forget()
         self.probes.forget()
         self.sequences.forget()
         self.hazards.forget()
+        self.cells.forget()
+        self._own_results.forget()
         self.mixing.forget()
         modes.clear()
         self.forgotten.forget()
@@ -206,6 +214,7 @@ class Facts:
         is_alone = len(self._watched.watchers) == 1 and not self._watched.companions
         self.sequences.begin(bool(self._hot.due & _LOOP), model, is_alone)
         self.hazards.begin(bool(self._hot.due & _LOOP))
+        self.cells.begin(bool(self._hot.due & _LOOP))
         self.mixing.begin(bool(self._hot.due & _LOOP))
         self.probes.forward_begins(model)
 
@@ -242,7 +251,7 @@ class Facts:
         if mode == _TRAIN and self._hot.due & _LOOP:
             if mixing.is_open or mixing.wants_rows:
                 guarded("mixing", mixing.input_given, number, tensor)
-            if tensor.requires_grad:
+            if tensor.requires_grad or self._own_results.has(tensor):
                 self._tensors.fact("input_is_computed", 1, str(number))
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
@@ -257,6 +266,9 @@ class Facts:
             self._tensors.tell("batches_in_loader", sizes.batches)
             if sizes.stream_workers > 1:
                 self._tensors.tell("stream_workers", sizes.stream_workers)
+            for place, (weight, rows) in enumerate(sizes.weights_to_tell()):
+                self._tensors.tell(f"drawn_weight/{place}", weight)
+                self._tensors.tell(f"drawn_weight_rows/{place}", rows)
             if self._last_input is not None:
                 is_kept = self._last_input() is tensor  # the very same, made once
                 self._tensors.tell("input_is_kept", float(is_kept))
@@ -298,6 +310,7 @@ class Facts:
         """In training."""
         if self._hot.due & _LOOP:  # else no backward pass is heard of
             guarded("graphs", self._held.returned, self._hot.steps, output)
+            guarded("states", self._own_results.returned, output)
 
     def companion_called(self, model: torch.nn.Module) -> None:
         """In an evaluation."""
@@ -317,6 +330,8 @@ class Facts:
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("losses beside", self._beside.loss_computed, value)
+            rows = self.loop.rows_returned()
+            guarded("detached", self._detached.loss_computed, name, value, args, kwargs, rows)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
             if self.mixing.is_open:
                 guarded("mixing", self.mixing.loss_computed, args, kwargs)
@@ -474,6 +489,7 @@ class Facts:
         self.reductions.clear()
         guarded("graphs", self._held.backward_begins, self._hot.steps, root)
         guarded("losses beside", self._beside.backward_begins, root)
+        guarded("detached", self._detached.backward_begins, root)
         if type(root) is torch.Tensor and self.loop.wants_graph(self._hot.steps):
             graph = self.loop.look_at(root)
             self.hazards.graph_seen(graph.hazards if graph is not None else [])
@@ -527,6 +543,7 @@ class Facts:
         """Of the training; `is_due`: facts are told of it."""
         guarded("loop", self.loop.begin, is_due)
         guarded("losses beside", self._beside.clear)
+        guarded("detached", self._detached.clear)
         guarded("calls", self._note_asked, is_due)
 
     def _note_asked(self, is_due: bool) -> None:
@@ -553,6 +570,7 @@ class Facts:
         guarded("sequences", self._tell_sequences)
         guarded("mixing", self._tell_mixing)
         guarded("hazards", self._tell_hazards)
+        guarded("states", self._tell_states)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
@@ -569,6 +587,7 @@ class Facts:
         guarded("sequences", self._tell_sequences)
         guarded("mixing", self._tell_mixing)
         guarded("hazards", self._tell_hazards)
+        guarded("states", self._tell_states)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
@@ -608,6 +627,11 @@ class Facts:
         for name, line, place in self.hazards.facts():
             self._tensors.fact(name, line, place)
 
+    def _tell_states(self) -> None:
+        """Whether what recurrent cells keep from step to step is cut off the graph."""
+        for name, value, place in self.cells.facts():
+            self._tensors.fact(name, value, place)
+
     def _tell_mixing(self) -> None:
         """What works over the samples of the step's batch."""
         for name, value, place in self.mixing.facts():
@@ -627,19 +651,24 @@ class Facts:
             self._tensors.fact("graphs_held", held, place)
             self._tensors.fact("graphs_marked", marked, place)
 
-    def tell_last_evaluation(self) -> None:
-        """At the end: what is wrong with an evaluation after the last step.
+    def ask_last_evaluation(self) -> bool:
+        """At the end: asks for what is wrong with an evaluation after the last step, to be drained.
 
-        Nothing where nothing is: what is told then makes one more step.
+        Nothing where nothing is: what is told then makes one more step. Whether it asked.
         """
         if not self.are_followed or self._hot.steps == 0:
-            return
+            return False
         self._tensors.is_over = True
         self._rows.give_up()
         self._hot.has_deferred = True  # so that what is asked for is brought over
         guarded("modes", self.tell_forgotten)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
+        return True
+
+    def last_evaluation_told(self) -> None:
+        """What was asked for is told."""
+        self._tensors.is_over = False
 
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
@@ -665,10 +694,12 @@ class Facts:
     ) -> None:
         if in_training is not None and copy is not None:
             self._tensors.fact("copy_modules_called_in_train", copy.modules, copy.place)
-        elif in_training is not None and not self.loop.modes.tell_in_training():
-            in_training = None  # nothing acts in another way there
-        if self._tensors.is_over and unscored is not None and unscored.rows_unscored_trained == 0:
-            unscored = None
+        elif in_training is not None:
+            is_over = self._tensors.is_over
+            if not self.loop.modes.tell_in_training(is_over):
+                in_training = None  # nothing acts in another way there
+        if self._tensors.is_over and in_training is None:
+            unscored = None  # what is given to the model at the end may be for a plot
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
         if told and self._tensors.is_over:
             self._tensors.fact("after_last_step", 1)

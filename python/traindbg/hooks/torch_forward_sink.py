@@ -16,6 +16,7 @@ from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, RETURN, Pl
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch_mixing import WATCHED as MIXING
+from traindbg.hooks.torch_states import CELLS
 from traindbg.hooks.torch_unsaid import WATCHED as UNSAID
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _BIT = _core.ROLE_BITS
 _INPUT = _BIT["input"]
 _ATTENTION = _BIT["attention"]
 _FUNCTIONS = _BIT["activation"] | _ATTENTION
-_RISKY = HAZARDS | UNSAID
+_RISKY = HAZARDS | UNSAID | CELLS
 _RISKY_AND_MIXING = _RISKY | MIXING
 FORWARD_ROLES = _INPUT | _BIT["output"] | _FUNCTIONS
 
@@ -283,7 +284,9 @@ class ForwardSink:
 
     def wants_hazards(self) -> bool:
         facts = self._facts
-        is_open = facts.hazards.is_open if self.now == _TRAIN else facts.unsaid.is_open
+        is_open = facts.hazards.is_open or facts.cells.is_open
+        if self.now != _TRAIN:
+            is_open = facts.unsaid.is_open
         return is_open and not patches.is_transforming()
 
     def risky_functions(self) -> frozenset[Any]:
@@ -297,7 +300,10 @@ class ForwardSink:
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None:
         name = "" if place.name == "model" else place.name
-        if self.now == _TRAIN:
+        if self.now == _TRAIN and function in CELLS:
+            if not patches.is_transforming():
+                guarded("states", self._facts.cells.called, name, function, args, result)
+        elif self.now == _TRAIN:
             self._facts.hazards.called(name, function, args, kwargs, result)
             if self._facts.mixing.is_open and function in MIXING:
                 guarded("mixing", self._facts.mixing.called, name, function, args, kwargs, result)

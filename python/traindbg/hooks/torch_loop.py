@@ -22,6 +22,7 @@ from torch import nn
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_fields import Fields
 from traindbg.hooks.torch_frozen import Frozen, SaidToTrain
 from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
@@ -39,6 +40,7 @@ from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
 from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
+from traindbg.hooks.torch_loss_seam import ignores_seam
 from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import copies_among
@@ -186,6 +188,7 @@ class LoopObserver:
         self._is_of_compared = False  # the loss is made of what loss functions compare
         self._penalized: int | None = None  # parameters that are all that the loss is made of
         self._outputs: Outputs | None = None
+        self._fields = Fields(teller)
         self.given_in_evaluation = GivenInEvaluation()
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
@@ -247,6 +250,7 @@ class LoopObserver:
     def forget(self) -> None:
         """The losses that were looked at are of another training, or of other models."""
         self.slopes.forget()
+        self._fields.forget()
         self.given_in_evaluation.forget()
         self._left_out.forget()
         self.modes.forget()
@@ -299,6 +303,11 @@ class LoopObserver:
         self._roots.append(found or Root())
         self._untrained.backward_begins(root, self._passes)
         self.slopes.backward_begins(root)
+
+    def rows_returned(self) -> set[int]:
+        """How many rows there are of what models returned since the last call of `returned`."""
+        known = {} if self._outputs is None else self._outputs.returned
+        return {len(tensor) for tensor in known.values() if tensor.dim() > 0}
 
     def returned(self) -> dict[int, torch.Tensor]:
         """What models returned since the last call, by the numbers in the graph. Forgets it."""
@@ -382,6 +391,9 @@ class LoopObserver:
             tell("loss_turns_away", 1)
         if lowers_overlap(root):
             tell("loss_lowers_overlap", 1)
+        compared_by = ignores_seam(root)
+        if compared_by is not None:
+            tell("loss_ignores_seam", 1, compared_by)
         if has_policy(root):
             tell("loss_has_policy", 1)
         if is_lowered(root):
@@ -653,6 +665,7 @@ class LoopObserver:
                         tell("rows_in_order", rows.in_order, name)
                         if rows.is_one_each:
                             tell("rows_one_each", 1, name)
+                        self._fields.look(module, name, rows.highest)
             if self._outputs.target is not None:
                 tell("target_deviation", self._outputs.target)
             for known in self._informed:

@@ -93,6 +93,12 @@ def mark_loss(
     node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
 
 
+def value_marked(node: Any) -> float | None:
+    """What the loss function gave whose mark a node bears. None: it bears none, or on a device."""
+    mark = _metadata(node).get(_KEY)
+    return mark.value if isinstance(mark, _Mark) else None
+
+
 def _print_of(target: torch.Tensor) -> int:
     """Of the first labels; on a device, where they lie: reading them would wait."""
     if not may_read(target):

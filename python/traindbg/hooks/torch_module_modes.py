@@ -202,11 +202,17 @@ class Modes:
         is_other = bool(batches) and samples not in batches
         self._teller.fact("evaluated_other_samples", float(is_other), evaluation=True)
 
-    def tell_in_training(self) -> bool:
+    def tell_in_training(self, is_over: bool = False) -> bool:
         """Of a model that was called without gradients in training mode: which modules act so.
 
-        False, and nothing is told, where none does.
+        False, and nothing is told, where none does. `is_over`: as it was called last; it may be in
+        another mode since, or gone.
         """
+        if is_over:
+            called = self._called
+            if called:
+                self._teller.fact("modules_called_in_train", len(called), called[0])
+            return bool(called)
         for model, prefix in self._models.models():
             on = acting_in_training(model, prefix)
             if on is not None:

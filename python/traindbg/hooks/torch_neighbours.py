@@ -5,9 +5,9 @@ compared with the one nearest to it among the others. Labels that differ as ofte
 neighbours as between any two rows have little to do with the inputs, or are told by something
 finer than a distance; labels that hardly differ could be learned by a model that is able to.
 
-Rows that are the same are no neighbours: a batch that comes again would say nothing. What is kept
-are at most 512 rows of 256 values, on the inputs' device, until they are compared. No wait for a
-device.
+Rows that are the same are no neighbours: a batch that comes again would say nothing. Whether these
+have the same label, too, as copies have, is told beside. What is kept are at most 512 rows of 256
+values, on the inputs' device, until they are compared. No wait for a device.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Told(NamedTuple):
     neighbours_rows: torch.Tensor  # that have a neighbour
     neighbours_differ: torch.Tensor  # mean of [a ≠ b], or of (a - b)², over rows and neighbours
     neighbours_any_differ: torch.Tensor  # the same over all pairs of rows
+    neighbours_same: torch.Tensor  # pairs of rows that are the same, which are no neighbours
+    neighbours_same_labels: torch.Tensor  # those of them whose labels are the same
 
 
 class Neighbours:
@@ -165,8 +167,11 @@ def compared(rows: torch.Tensor, labels: torch.Tensor, are_classes: bool) -> Tol
     square = x.square().sum(1)
     distance = square[:, None] + square[None, :] - 2 * (x @ x.T)
     # The same row, also where it came again; rounding leaves a little.
-    distance = distance.masked_fill(distance <= 1e-4 * square.mean(), torch.inf)
+    is_same = distance <= 1e-4 * square.mean()
+    distance = distance.masked_fill(is_same, torch.inf)
     distance.fill_diagonal_(torch.inf)
+    same = is_same.triu(1)
+    same_labels = same & (labels[:, None] == labels[None, :])
     nearest, neighbour = distance.min(1)
     has_one = torch.isfinite(nearest)
     if are_classes:
@@ -180,4 +185,5 @@ def compared(rows: torch.Tensor, labels: torch.Tensor, are_classes: bool) -> Tol
         numbers = torch.nan_to_num(labels.to(torch.float32))
         differ = (numbers - numbers[neighbour]).square()
         any_differ = 2 * (numbers - numbers.mean()).square().mean()
-    return Told(has_one.sum(), (differ * has_one).sum() / has_one.sum(), any_differ)
+    mean = (differ * has_one).sum() / has_one.sum()
+    return Told(has_one.sum(), mean, any_differ, same.sum(), same_labels.sum())

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from traindbg import _core
+from traindbg.hooks.torch_drawn import drawn
 from traindbg.hooks.torch_fresh import looks_drawn
 from traindbg.hooks.torch_leaves import names_of
 from traindbg.hooks.torch_names import class_name
@@ -56,7 +57,8 @@ def _is_drawn(parameter: nn.Parameter) -> bool | None:
     # Filters that were put in by hand have equal elements; numbers that were drawn have none.
     first = first_elements(parameter)
     is_varied = len(first) >= _FEWEST_DRAWN and len(set(first)) == len(first)
-    return True if is_varied and checkpoints.was_initialised(parameter) else None
+    was_drawn = is_varied and (checkpoints.was_initialised(parameter) or drawn.says(parameter))
+    return True if was_drawn else None
 
 
 def _holder_of(thing: Any, table: str, modules: Sequence[nn.Module]) -> tuple[Any, str]:

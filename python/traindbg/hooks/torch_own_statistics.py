@@ -36,6 +36,7 @@ _SAMPLES = 4  # of a batch, that are asked whether each was standardised for its
 _OF_ITSELF = 0.1  # below so many standard errors of a sample's mean it was
 _EXACT = 3e-5  # deviations
 _TWO_VALUES = 1e-3  # above the fourth moment of two values that come equally often
+_ALL = 0.95  # of the rows that are known of the training
 _REMEMBERED = 0.07  # of rows: of 64 that are among them, one is known in 99 of 100 cases
 
 
@@ -123,6 +124,8 @@ class OwnStatistics:
         self._all = self._first = None
         if every is None or self._rows.known < _REMEMBERED * self._samples:
             return
+        if self._samples >= _ALL * self._rows.known:
+            return  # all data, perhaps, of which that of the training is not the first
         if self._rows.batch == self._samples:
             return  # perhaps all of the training's data, of which other values are dropped
         asked = [every.together(), *([] if first is None else [first.together()])]

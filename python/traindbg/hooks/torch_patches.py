@@ -53,6 +53,7 @@ from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS, Listening
 from traindbg.hooks import torch_densities as densities
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_init, listening_iter
+from traindbg.hooks.torch_drawn import drawn
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loader_labels import listening_next
 from traindbg.hooks.torch_losses import without_weights
@@ -761,6 +762,7 @@ def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
     if _is_compiling():
         return
     guarded("sources", sources.registered, value)
+    guarded("drawn parameters", drawn.registered, value)
     listener = state.listener
     if listener is not None and state.hot is not None:
         guarded("wrappers", wrappers.made, module)

@@ -367,7 +367,10 @@ class Recording:
             self._are_models_told = True
             guarded("closing", self.weights.at_end, self._facts.has_evaluated_another())
             guarded("closing", self._evaluations.end)
-            guarded("closing", self._facts.tell_last_evaluation)
+            is_whole = not self._exception and not self._is_stopped
+            if is_whole and guarded("closing", self._facts.ask_last_evaluation):
+                guarded("closing", self.drain)  # while the models are watched
+                self._facts.last_evaluation_told()
 
     def _flush(self) -> None:
         self.by_hand.look()

@@ -36,6 +36,7 @@ _MOST_UNSCORED = 4096  # batches, in all
 _MOST_UNREAD = 48
 _MOST_WAITING = 2  # batches that a loss may yet be computed of
 _MOST_LABELS = 16  # of a row
+_FEW_VALUES = 64  # of a row, that are compared over a whole batch
 _FEW_ROWS = 4  # by which a batch is known again
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -96,6 +97,15 @@ def changes(inputs: torch.Tensor) -> torch.Tensor:
         return (x[:, 1:] != x[:, :-1]).sum(1)
 
 
+def _repeats_of_first(inputs: torch.Tensor) -> torch.Tensor:
+    """How many rows beyond those that have fingerprints are the first one, by some values."""
+    with own_operations():
+        x = inputs.detach()
+        x = x.reshape(x.shape[0], -1)
+        places = torch.arange(_FEW_VALUES, device=x.device) * x.shape[1] // _FEW_VALUES
+        return (x[_MOST_ROWS:, places] == x[:1, places]).all(1).sum()
+
+
 class Evaluated(NamedTuple):
     """What is told of a batch that was evaluated, as facts `loop/<field>`."""
 
@@ -131,7 +141,8 @@ class InTrainingMode(NamedTuple):
     rows_in_train_mode: int
     rows_in_train_mode_trained: int
     rows_in_train_mode_steps: int  # of the training that had such batches before them
-    rows_in_train_mode_again: int  # batches that came before in one evaluation: draws of dropout
+    # How often the first rows of the last such evaluation came again in it: for draws of dropout.
+    rows_in_train_mode_again: float
 
 
 class Labelled(NamedTuple):
@@ -142,6 +153,33 @@ class Labelled(NamedTuple):
     rows_again_by_chance: float  # the share of them, if classes were drawn anew each time
 
 
+class _Draws:
+    """How often the first rows of an evaluation in training mode come again in it.
+
+    They do where dropout is sampled: batch by batch, pass by pass, or several times in one batch.
+    Every batch is asked, and the first few rows of the first one are kept.
+    """
+
+    def __init__(self) -> None:
+        self._step = -1  # of the training, before which the evaluation is
+        self._first: list[tuple[int, int]] = []  # the fingerprints of these rows
+        self._found = 0
+
+    @property
+    def again(self) -> float:
+        """On average, each of them."""
+        return self._found / len(self._first) if self._first else 0.0
+
+    def add(self, batch: _Seen) -> None:
+        """The next batch, which has come over."""
+        halves = batch.prints.halves
+        if batch.step != self._step:
+            self._step, self._found = batch.step, 0
+            self._first, halves = halves[:_FEW_ROWS], halves[_FEW_ROWS:]
+        first = set(self._first)
+        self._found += sum(row in first for row in halves) + len(self._first) * batch.repeats
+
+
 class _Seen:
     """A batch whose rows wait to be read."""
 
@@ -149,6 +187,7 @@ class _Seen:
         "are_classes",
         "has_further",
         "in_evaluation_mode",
+        "is_counted",
         "is_given_to_a_copy",
         "is_trained",
         "is_whole",
@@ -156,6 +195,7 @@ class _Seen:
         "later",
         "of",
         "prints",
+        "repeats",
         "step",
     )
 
@@ -165,6 +205,8 @@ class _Seen:
         self.is_trained = False  # it is of the training
         self.in_evaluation_mode = False  # the model is, to which it is given
         self.is_given_to_a_copy = False  # of a watched model, which nobody watches
+        self.is_counted = False  # among the draws of one evaluation
+        self.repeats = 0  # how often its first row comes after those that are looked at
         # The pass that it is of, if that gives each row once; whether labels are classes, and
         # whether all that belongs to a row was seen.
         self.of: Pass | None = None
@@ -174,6 +216,10 @@ class _Seen:
         self.labels: torch.Tensor | None = None  # of the rows that are looked at
         # What is on a device until it is read, and what takes it then.
         self.later: list[tuple[Callable[[torch.Tensor], Any], torch.Tensor]] = []
+
+    def put_repeats(self, count: torch.Tensor) -> None:
+        """A single number."""
+        self.repeats = int(count)
 
     def put_labels(self, labels: torch.Tensor) -> None:
         """One row for each row that is looked at, in memory that is read here."""
@@ -232,6 +278,7 @@ class Rows:
         self._waiting: list[_Seen] = []  # without gradients, and without a loss yet; the last ones
         self._unscored: list[_Seen] = []  # those that had none
         self._unscored_seen = 0
+        self._draws = _Draws()
         self._in_training_at = -1  # the last step with one in training mode
         self._in_training_steps = 0  # such steps since they were read
         self._labelled_otherwise = 0  # pairs of equal rows
@@ -249,6 +296,9 @@ class Rows:
         if not waiting.in_evaluation_mode and waiting.step != self._in_training_at:
             self._in_training_at = waiting.step
             self._in_training_steps += 1
+        if not waiting.in_evaluation_mode and not waiting.later:
+            self._draws.add(waiting)
+            waiting.is_counted = True
         if len(self._unscored) < _MOST_UNREAD and self._unscored_seen < _MOST_UNSCORED:
             self._unscored_seen += 1
             self._unscored.append(waiting)
@@ -363,6 +413,12 @@ class Rows:
             self.give_up()
             return
         given.in_evaluation_mode = in_evaluation_mode
+        if not in_evaluation_mode and inputs.shape[0] > _MOST_ROWS:
+            count = _repeats_of_first(inputs)
+            if may_read(count):
+                given.put_repeats(count)
+            else:
+                given.later.append((given.put_repeats, count))
         given.is_given_to_a_copy = to_a_copy
         self._waiting.append(given)
         self._first = self._first or given
@@ -471,8 +527,7 @@ class Rows:
         if self._memory.figures[0] == 0:
             return None, None
         evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
-        in_training_mode = [seen for seen in batches if not seen.in_evaluation_mode]
-        others = [seen.prints for seen in in_training_mode]
+        others = [seen.prints for seen in batches if not seen.in_evaluation_mode]
         trained = half = without = longest = 0
         for prints in evaluated:
             known, alike = self._memory.find(prints)
@@ -492,9 +547,10 @@ class Rows:
             self._labelled_otherwise,
         )
         trained = sum(self._memory.find(prints)[0] for prints in others)
-        again = len(others) - len(
-            {(seen.step, *seen.prints.halves[:_FEW_ROWS]) for seen in in_training_mode}
-        )
+        for seen in batches:
+            if not seen.in_evaluation_mode and not seen.is_counted:
+                self._draws.add(seen)
+        again = self._draws.again if others else 0.0
         in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps, again)
         return unscored if evaluated else None, in_training if others else None
 

@@ -62,6 +62,12 @@ const model::RuleInfo kClassImbalance = {
         "themselves are meant, as 500 labels tell them.\n"
         "- Weights also need the most frequent class to be at least three times as frequent as the rarest, "
         "with a weight half as large again.\n"
+        "- Drawing (warning): a WeightedRandomSampler draws rows of frequent classes with the larger "
+        "weights. "
+        "These are the counts of rows with equal weights, or a power of them, as above, but within 2 % and "
+        "half a standard error of each count.\n"
+        "- Drawing, by classes: among 500 labels or more, they must be as frequent as these weights make "
+        "them, within four standard errors. Rows may be weighed by other traits.\n"
         "- Order (warning): batches of eight or more labels are nearly all of a single class each, "
         "although the data has several. Or they are of few classes each, and those of one step are mostly "
         "those of the step before.",
@@ -104,6 +110,7 @@ class ClassImbalance final : public Rule {
         contrast_.observe(step);
         last_ = step.step();
         if (const auto order = loop_fact(step, "judges_order")) judges_order_ = order->value > 0;
+        read_drawing(step);
         if (counts_answers_) add_answer_losses(step);
         look_at_yes_and_no(step, sink);
         if (step.record->classes.empty()) return count_answers(step, sink);
@@ -130,6 +137,7 @@ class ClassImbalance final : public Rule {
         compare_with_last(counts, in_batch, step.step());
         add(counts, in_batch);
         look_at_weights(step, sink);
+        look_at_drawing(labels_, sink);
         if (last_ >= std::max<model::StepIndex>(kShort, 2 * now_.step)) {
             before_ = std::move(now_);
             now_ = {last_, shares_found()};
@@ -180,6 +188,7 @@ class ClassImbalance final : public Rule {
             const bool is_yes_rare = 2 * binary_yes_ < binary_labels_;
             const double border = is_logits ? 0 : 0.5;
             look_at_order(mean, count, call.function, step.step(), sink);
+            look_at_drawing({binary_labels_ - binary_yes_, binary_yes_}, sink);
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) {
                 ++given_;
@@ -566,6 +575,18 @@ class ClassImbalance final : public Rule {
         return by_chance < 1 ? (hits / all - by_chance) / (1 - by_chance) : 0;
     }
 
+    // The number at the end of a place, of which there are no more than weights may be of.
+    [[nodiscard]] static std::optional<std::size_t> number_in(std::string_view digits) {
+        std::size_t number = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (error != std::errc() || end != digits.data() + digits.size() || number >= kMostWeighed)
+            return std::nullopt;
+        return number;
+    }
+    static void put(double value, std::size_t number, std::vector<double>& values) {
+        if (values.size() <= number) values.resize(number + 1, 0);
+        values[number] = value;
+    }
     // What each class counts in the loss, told of the first batches.
     void look_at_weights(const model::StepView& step, FindingSink& sink) {
         for (const LoopFact& fact : loop_facts(step, "class_weight")) {
@@ -573,46 +594,107 @@ class ClassImbalance final : public Rule {
             if (slash == std::string_view::npos ||
                 tensor_ != base::format("classes/{}", fact.place.substr(0, slash)))
                 continue;
-            const std::string_view digits = fact.place.substr(slash + 1);
-            std::size_t number = 0;
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-            if (error != std::errc() || end != digits.data() + digits.size() || number >= kMostWeighed)
-                continue;
-            if (weights_.size() <= number) weights_.resize(number + 1, 0);
-            weights_[number] = fact.value;
+            if (const auto number = number_in(fact.place.substr(slash + 1)))
+                put(fact.value, *number, weights_);
         }
         const double enough = weights_.size() == 2 ? kWeighedLabelsOfTwo : kWeighedLabels;
         if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < enough) return;
-        set(kWeights, are_weights_turned(), sink);
+        set(kWeights, are_turned(weights_, labels_, kNearLaw, kLawErrors), sink);
     }
-    // They are the counts, or a power of them such as the root: of all classes by the same law, within what
-    // the counts of the batches looked at are known to. Two weights follow some law always; theirs must be
-    // the counts themselves.
-    [[nodiscard]] bool are_weights_turned() const {
+    // They are the counts, or a power of them such as the root: of all classes by the same law, within `near`
+    // and so many standard errors of the counts. Two weights follow some law always; theirs must be the
+    // counts themselves.
+    [[nodiscard]] static bool are_turned(const std::vector<double>& weights,
+                                         const std::vector<double>& counts, double near, double errors) {
         std::size_t most = 0, least = 0, present = 0;
-        for (std::size_t i = 0; i < labels_.size(); ++i) {
-            if (labels_[i] <= 0) continue;
-            if (!(weights_[i] > 0) || !std::isfinite(weights_[i])) return false;
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            if (counts[i] <= 0) continue;
+            if (!(weights[i] > 0) || !std::isfinite(weights[i])) return false;
             if (present++ == 0) most = least = i;
-            if (labels_[i] > labels_[most]) most = i;
-            if (labels_[i] < labels_[least]) least = i;
+            if (counts[i] > counts[most]) most = i;
+            if (counts[i] < counts[least]) least = i;
         }
-        if (present < 2 || labels_[most] < 3 * labels_[least] || weights_[most] < 1.5 * weights_[least])
+        if (present < 2 || counts[most] < 3 * counts[least] || weights[most] < 1.5 * weights[least])
             return false;
         const double power =
-            std::log(weights_[most] / weights_[least]) / std::log(labels_[most] / labels_[least]);
+            std::log(weights[most] / weights[least]) / std::log(counts[most] / counts[least]);
         if (power < kLeastPower || power > kMostPower) return false;
         std::set<double> distinct;
-        for (std::size_t i = 0; i < labels_.size(); ++i) {
-            if (labels_[i] <= 0) continue;
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            if (counts[i] <= 0) continue;
             const double law = present == 2 ? 1 : power;
-            const double ours = std::log(weights_[i] / weights_[least]);
-            const double theirs = std::log(labels_[i] / labels_[least]);
-            const double known = 1.5 / std::sqrt(labels_[i]) + 1.5 / std::sqrt(labels_[least]);
-            if (std::abs(ours - law * theirs) > kNearLaw + law * known) return false;
-            distinct.insert(weights_[i]);
+            const double ours = std::log(weights[i] / weights[least]);
+            const double theirs = std::log(counts[i] / counts[least]);
+            const double known = errors / std::sqrt(counts[i]) + errors / std::sqrt(counts[least]);
+            if (std::abs(ours - law * theirs) > near + law * known) return false;
+            distinct.insert(weights[i]);
         }
         return distinct.size() >= std::min<std::size_t>(present, 3);
+    }
+    // The weights with which a sampler draws rows, and how many rows have each, told at the first steps.
+    void read_drawing(const model::StepView& step) {
+        for (const LoopFact& fact : loop_facts(step, "drawn_weight"))
+            if (const auto number = number_in(fact.place)) put(fact.value, *number, drawn_weights_);
+        for (const LoopFact& fact : loop_facts(step, "drawn_weight_rows"))
+            if (const auto number = number_in(fact.place)) put(fact.value, *number, drawn_rows_);
+    }
+    // Frequent classes are drawn more often still. `labels`: drawn so far, of each class.
+    void look_at_drawing(const std::vector<double>& labels, FindingSink& sink) {
+        if (drawn_weights_.size() < 2 || drawn_weights_.size() != drawn_rows_.size()) return;
+        const double drawn = std::accumulate(labels.begin(), labels.end(), 0.0);
+        if (drawn < kWeighedLabelsOfTwo || game_.is_on()) return;
+        const bool on = are_turned(drawn_weights_, drawn_rows_, kNearDrawn, kDrawnLawErrors) &&
+                        are_drawn_by_weight(labels, drawn);
+        if (on || firing_.contains(kDrawing)) set(kDrawing, on, sink);
+    }
+    // The weights are of classes: these are as frequent as it makes them, the first as the first, and so on.
+    // Rows may be weighed by anything else, as by where they are from.
+    [[nodiscard]] bool are_drawn_by_weight(std::vector<double> labels, double drawn) const {
+        std::vector<double> expected;
+        for (std::size_t i = 0; i < drawn_rows_.size(); ++i)
+            expected.push_back(drawn_weights_[i] * drawn_rows_[i]);
+        const double all = std::accumulate(expected.begin(), expected.end(), 0.0);
+        std::sort(expected.rbegin(), expected.rend());
+        std::sort(labels.rbegin(), labels.rend());
+        const std::size_t classes = std::max(labels.size(), expected.size());
+        labels.resize(classes, 0);
+        expected.resize(classes, 0);
+        for (std::size_t i = 0; i < classes; ++i) {
+            const double share = expected[i] / all;
+            const double error = std::sqrt(drawn * share * (1 - share));
+            if (std::abs(labels[i] - drawn * share) > kDrawnErrors * std::max(error, share > 0 ? 1.0 : 0.0))
+                return false;
+        }
+        return true;
+    }
+    void say_drawing(model::Finding& finding) const {
+        const auto at = [](const std::vector<double>& values, bool of_most) {
+            return static_cast<std::size_t>(
+                std::distance(values.begin(), of_most ? std::max_element(values.begin(), values.end())
+                                                      : std::min_element(values.begin(), values.end())));
+        };
+        const std::size_t most = at(drawn_rows_, true), least = at(drawn_rows_, false);
+        double all = 0;
+        for (std::size_t i = 0; i < drawn_rows_.size(); ++i) all += drawn_weights_[i] * drawn_rows_[i];
+        const double rows = std::accumulate(drawn_rows_.begin(), drawn_rows_.end(), 0.0);
+        if (tensor_.empty()) finding.tensor = base::format("loss/{}", binary_function_);
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.message = base::format(
+            "The sampler draws frequent classes more often still: rows of the most frequent one, {:.1f} % of "
+            "the data, have a weight of {}, those of the rarest, {:.2g} %, one of {}. They are {:.1f} and "
+            "{:.2g} % of what is drawn.",
+            100 * drawn_rows_[most] / rows, base::human_number(drawn_weights_[most]),
+            100 * drawn_rows_[least] / rows, base::human_number(drawn_weights_[least]),
+            100 * drawn_weights_[most] * drawn_rows_[most] / all,
+            100 * drawn_weights_[least] * drawn_rows_[least] / all);
+        finding.fix =
+            "WeightedRandomSampler takes a weight for each row, which is to make up for the counts: "
+            "(1 / counts)[labels], not the counts or shares themselves.";
+        finding.evidence.push_back({"weight of the most frequent class / of the rarest one",
+                                    drawn_weights_[most] / drawn_weights_[least], "limit", 1.5});
+        finding.evidence.push_back(
+            {"rows of the one / of the other", drawn_rows_[most] / drawn_rows_[least], "", 0});
     }
     void say_weights(model::Finding& finding) const {
         const auto most = static_cast<std::size_t>(
@@ -667,6 +749,8 @@ class ClassImbalance final : public Rule {
             finding.evidence.push_back({"labels", total_, "", 0});
         } else if (key == kWeights) {
             say_weights(finding);
+        } else if (key == kDrawing) {
+            say_drawing(finding);
         } else if (key == "order") {
             say_order(std::exp(batch_entropy_ / static_cast<double>(batches_)), seen(), std::exp(entropy()),
                       finding);
@@ -714,11 +798,16 @@ class ClassImbalance final : public Rule {
     static constexpr const char* kImbalance = "imbalance";
     static constexpr const char* kInEvaluation = "evaluation";
     static constexpr const char* kWeights = "weights";
+    static constexpr const char* kDrawing = "drawing";
+    static constexpr double kDrawnErrors = 4;        // standard errors of what is drawn of a class
     static constexpr std::size_t kMostWeighed = 64;  // classes
     static constexpr std::uint64_t kWeighedBatches = 3;
     static constexpr double kWeighedLabels = 100, kWeighedLabelsOfTwo = 500;
     static constexpr double kLeastPower = 0.4, kMostPower = 1.3;  // of the counts
-    static constexpr double kNearLaw = 0.1;                       // logarithm of a weight
+    static constexpr double kLawErrors = 1.5;
+    // Rows are counted all; but the weights may be the counts of a larger part, before the data was split.
+    static constexpr double kNearDrawn = 0.02, kDrawnLawErrors = 0.5;
+    static constexpr double kNearLaw = 0.1;  // logarithm of a weight
     static constexpr const char* kYesOrNo = "yes_or_no";
     static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
     std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0;
@@ -772,8 +861,9 @@ class ClassImbalance final : public Rule {
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
     Recent answer_losses_{64};
-    double weight_ = 1;            // pos_weight
-    std::vector<double> weights_;  // of classes, in the loss
+    double weight_ = 1;                               // pos_weight
+    std::vector<double> weights_;                     // of classes, in the loss
+    std::vector<double> drawn_weights_, drawn_rows_;  // of a sampler: each weight, and rows that have it
     bool judges_order_ = false;
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;

@@ -38,6 +38,11 @@ const model::RuleInfo kDetachedGraph = {
         "- Slope without a graph (error): at two looks in a row, torch.autograd.grad took a slope at some "
         "points without create_graph=True. The loss is computed from it other than by a factor, and trains "
         "the very weights that the slope depends on.\n"
+        "- State of a recurrent cell (warning): at `steps` looks in a row, three or more times in one "
+        "forward "
+        "pass, nn.LSTMCell, nn.GRUCell or nn.RNNCell (or nn.LSTM and its like, given one time step) is given "
+        "as its state what it returned before, in the same memory and without its graph. It never gets a "
+        "state that has a graph.\n"
         "- No other threshold.",
     .why =
         "These modules stay as they were initialised, and the rest learns from random features, or without "
@@ -54,7 +59,8 @@ const model::RuleInfo kDetachedGraph = {
         "optimizer has state of: they were trained before. Stopped gradients of modules that get one by "
         "another path, straight-through estimators. A loss with the weight 0, dead units (dead_relu tells of "
         "those). Slopes that a model is given, as adversarial examples are made of, that only multiply what "
-        "has a graph, as weights of samples and of losses do, or that were detached; slopes of weights. A "
+        "has a graph, as weights of samples and of losses do, or that were detached; slopes of weights. "
+        "States that are detached now and then, between chunks of a sequence. A "
         "loaded backbone that runs under torch.no_grad(), loaded parts that nothing calls (info).",
     .cost =
         "Only where a parameter of the optimizer has no gradient, or one of 0: the order in which modules "
@@ -62,7 +68,9 @@ const model::RuleInfo kDetachedGraph = {
         "passes, followed by the memory that they write; a look at what two backward passes hand on. Else a "
         "glance at each module's gradient, once. Where the main thread calls torch.autograd.grad so, the "
         "operations of three steps from there to the next backward pass, at most 10000 of each, followed "
-        "likewise; an operation takes 10 to 20 microseconds more then.",
+        "likewise; an operation takes 10 to 20 microseconds more then. At four steps a look at the states "
+        "that "
+        "recurrent cells are given.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -104,6 +112,7 @@ class DetachedGraph final : public Rule {
           part_(parameters.at("steps")),
           read_(parameters.at("steps")),
           slopes_(2),
+          states_(parameters.at("steps")),
           steps_zero_(parameters.at("steps_zero")),
           steps_uncalled_(parameters.at("steps_uncalled")) {}
 
@@ -117,6 +126,7 @@ class DetachedGraph final : public Rule {
         judge_uncalled(step, sink);
         judge_unused(step, sink);
         judge_slopes(step, sink);
+        judge_states(step, sink);
     }
 
     void on_end(FindingSink& sink) override {
@@ -300,6 +310,23 @@ class DetachedGraph final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // A cell that has to remember, whose past is a number to it.
+    void judge_states(const model::StepView& step, FindingSink& sink) {
+        if (!states_.observe(step, "states_cut") && states_.is_over()) clear(sink, {kState});
+        if (!states_.fact || !states_.seen.is_enough()) return;
+        model::Finding finding = found(kState, model::Severity::kWarning, states_);
+        finding.places = 1;
+        finding.message = base::format(
+            "The state that {} is given is its own result, cut off the graph, {:.0f} times in one forward "
+            "pass: no gradient goes from a time step to the one before, and it is not trained to keep what "
+            "later steps need.",
+            states_.fact->place, states_.fact->value);
+        finding.fix =
+            "Take .detach(), .data or what calls them, such as repackage_hidden, out of the loop over time "
+            "steps. Between chunks of a sequence detach the state once, before the loop.";
+        sink.fire(std::move(finding));
+    }
+
     static model::Finding found(const char* key, model::Severity severity, const Told& told) {
         model::Finding finding = loop_finding(key, severity, told.seen, *told.fact);
         finding.places = static_cast<std::uint64_t>(told.fact->value);
@@ -320,13 +347,14 @@ class DetachedGraph final : public Rule {
     static constexpr const char* kForgotten = "not called";
     static constexpr const char* kUnused = "not used";
     static constexpr const char* kSlope = "slope";
+    static constexpr const char* kState = "state";
     static constexpr const char* kLeave =
         "Nothing, if these weights are meant to stay: then requires_grad_(False), and leave them out of the "
         "optimizer.";
     static constexpr const char* kElse =
         "If it is meant to stay as it is: requires_grad_(False), and leave it out of the optimizer.";
 
-    Told first_, cut_, zeroed_, uncalled_, unused_, part_, read_, slopes_;
+    Told first_, cut_, zeroed_, uncalled_, unused_, part_, read_, slopes_, states_;
     bool off_ = false;  // what is cut runs where gradients are off, at each look that heard it
     double steps_zero_, steps_uncalled_;
     std::optional<model::Finding> forgotten_;  // told at the end

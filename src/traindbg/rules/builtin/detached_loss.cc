@@ -20,6 +20,12 @@ const model::RuleInfo kDetachedLoss = {
         "- Penalty alone (error): at two looks in a row the graph of the loss leads to parameters, but by "
         "sums, sizes, powers and products with numbers alone, as a penalty of the weights does. It leads to "
         "nothing that the model returned, though that has a gradient.\n"
+        "- Term without a gradient (warning): at each of `steps` looks in a row, backward() is called on a "
+        "sum "
+        "of values of loss functions, and one of them has no gradient. No parameter is frozen, the function "
+        "was called with gradients on, and it was given as many rows as the model returned.\n"
+        "- That term is what the terms with a gradient leave of the sum: always the same multiple, above 0, "
+        "of that function's value, which changes. Only where the values are in host memory.\n"
         "- Left out (info): at each of `steps` looks in a row, a loss function gave a loss with a graph that "
         "no backward pass of the step went through. The graph leads to parameters of the optimizer that no "
         "other loss leads to, and that have had no gradient yet.\n"
@@ -42,8 +48,8 @@ const model::RuleInfo kDetachedLoss = {
     .cost =
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
         "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
-        "graph of the loss at three of the first steps, and, where a loss function's result is no term of "
-        "what backward() is called on, the leaves of both graphs.",
+        "graph of the loss at three of the first steps, and where a loss function's result has no gradient; "
+        "where one is no term of what backward() is called on, the leaves of both graphs.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -59,12 +65,14 @@ class DetachedLoss final : public Rule {
         : needed_(parameters.at("steps")),
           seen_(parameters.at("steps")),
           left_out_(parameters.at("steps")),
+          term_(parameters.at("steps")),
           steps_left_out_(parameters.at("steps_left_out")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         judge_penalty(step, sink);
         judge_left_out(step, sink);
+        judge_term(step, sink);
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
@@ -117,6 +125,30 @@ class DetachedLoss final : public Rule {
             ".numpy(), .item(), torch.tensor(...) or torch.from_numpy(...) on the way, and no "
             "torch.no_grad() around it.";
         finding.evidence.push_back({"parameters in a penalty alone", penalized->value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
+    // A value of a loss function is added that has no gradient: it is lowered by nothing.
+    void judge_term(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> term = loop_fact(step, "detached_term");
+        if (!term) return;
+        const bool shows = term->value > 0;
+        if (!shows && term_.is_enough()) sink.clear(kTerm);
+        term_.add(step, shows);
+        if (!term_.is_enough()) return;
+        model::Finding finding = loop_finding(kTerm, model::Severity::kWarning, term_, *term);
+        finding.tensor = base::format("loss/{}", term->place);
+        finding.layer.clear();
+        finding.message = base::format(
+            "The loss is a sum, and {:.0f} % of it is what {} returned, without a gradient, at all of the {} "
+            "steps looked at since step {}: that term is counted and teaches nothing.",
+            100 * term->value, term->place, term_.count(), term_.first());
+        finding.fix = base::format(
+            "Compute what {} is given from the model's output itself, in torch: no .detach(), .numpy(), "
+            ".item(), torch.tensor(...) or torch.from_numpy(...) on the way. If the term is only watched, "
+            "leave it out of the sum.",
+            term->place);
+        finding.evidence.push_back({"share of the loss without a gradient", term->value, "expected", 0});
         sink.fire(std::move(finding));
     }
 
@@ -182,10 +214,11 @@ class DetachedLoss final : public Rule {
 
     static constexpr const char* kKey = "loop";
     static constexpr const char* kPenalty = "penalty";
+    static constexpr const char* kTerm = "term";
     static constexpr const char* kLeftOut = "left out";
     static constexpr double kTrial = 20;  // steps that a loss may be left out for a try
     double needed_;
-    InARow seen_, of_weights_{2}, left_out_;
+    InARow seen_, of_weights_{2}, left_out_, term_;
     double steps_left_out_;
     // Of the last look at it; no place: nothing is left out.
     std::string place_left_out_, tensor_left_out_;

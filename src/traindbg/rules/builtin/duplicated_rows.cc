@@ -1,6 +1,7 @@
 // Rows of the training data that are there several times.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/neighbours.h"
 
 namespace traindbg::rules {
 namespace {
@@ -39,6 +41,11 @@ const model::RuleInfo kDuplicatedRows = {
         "- Whole data repeated (warning): all rows come equally often, three times or more with equal "
         "labels, or eight times or more where they have no classes or two of a binary cross-entropy. No "
         "ConcatDataset has one data set several times.\n"
+        "- Each part with all of those before (warning): in a regression, rows come once to five times or "
+        "more, and of each number of times there are about as many. In a whole pass, the mean is within 10 % "
+        "of that, and the weight of the different rows together within 5 %.\n"
+        "- For that, rows must be copies as a whole: of the first few hundred rows of the training, 20 pairs "
+        "or more are equal, and 99 % of these have the same label.\n"
         "- Alike by nature, not judged: rows of which one half alone comes again more than a tenth as "
         "often as the whole row.\n"
         "- Also not judged: rows of hardly more than one value, a batch that is given once more, and steps "
@@ -51,7 +58,7 @@ const model::RuleInfo kDuplicatedRows = {
     .fix =
         "Look at the rows that are named: drop_duplicates() where copies are not meant; raise where a file "
         "cannot be read instead of returning another; join by a key that is unique (validate=\"one_to_one\" "
-        "in pandas).",
+        "in pandas); of exports that each hold all earlier rows, read the last one.",
     .healthy =
         "Sampling with replacement or by weights; augmentation, which makes each copy another row; rows of "
         "few values that are equal by nature; rows that are copied on purpose to balance classes or to make "
@@ -85,6 +92,8 @@ class DuplicatedRows final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_input(step);
+        if (const auto same = loop_fact(step, "neighbours_same")) same_ = same->value;
+        if (const auto same = loop_fact(step, "neighbours_same_labels")) same_labels_ = same->value;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string_view function = function_of_loss(step.info(sample.tensor).name);
             if (function.empty()) continue;
@@ -106,6 +115,7 @@ class DuplicatedRows final : public Rule {
             key = contradict(step)                                ? "contradicting"
                   : is_uneven(step, again->value / looked->value) ? "uneven"
                   : is_whole(step, looked->value, of->value)      ? "whole"
+                  : is_cumulative(step, looked->value, of->value) ? "cumulative"
                                                                   : "copies";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
@@ -171,12 +181,28 @@ class DuplicatedRows final : public Rule {
                distinct >= kWholeRows && std::abs(most * distinct - looked) <= 0.02 * looked;
     }
 
+    // As many rows came once as came twice, and so on: each part of the data holds all of those before it.
+    // Copies that give rare rows more weight are few where they are many times there; rows that were measured
+    // several times have a value of their own each time.
+    [[nodiscard]] bool is_cumulative(const model::StepView& step, double looked, double of) const {
+        const double most = number(step, "pass_rows_most"), distinct = number(step, "pass_rows_distinct");
+        const double effective = number(step, "pass_rows_effective");
+        if (!is_regression_ || is_other_ || is_discrete_ || most < kFewestParts || looked < 0.99 * of ||
+            distinct < kRowsOfPart * most || same_ < kFewestSame || same_labels_ < kSameLabels * same_)
+            return false;
+        // Of the numbers 1 to `most`: their mean, and the square of it over the mean of their squares.
+        const double times = (most + 1) / 2, even = 3 * (most + 1) / (2 * (2 * most + 1));
+        return std::abs(looked / distinct - times) <= kNearTimes * times &&
+               std::abs(effective / distinct - even) <= kNearEven * even;
+    }
+
     void fire(const model::StepView& step, double looked, double of, double again, double share,
               FindingSink& sink) const {
         const bool is_contradiction = firing_ == "contradicting";
         model::Finding finding;
         finding.key = firing_;
-        const bool is_uneven = firing_ == "uneven", is_whole = firing_ == "whole";
+        const bool is_uneven = firing_ == "uneven", is_whole = firing_ == "whole",
+                   is_cumulative = firing_ == "cumulative";
         finding.severity = firing_ == "copies" ? model::Severity::kInfo : model::Severity::kWarning;
         // The hook counts the steps of the run.
         const auto in_training = [&](std::string_view fact) {
@@ -211,6 +237,11 @@ class DuplicatedRows final : public Rule {
                 " Each of the {:.0f} different ones came {:.0f} times: the data is one part of it, taken "
                 "again and again.",
                 number(step, "pass_rows_distinct"), number(step, "pass_rows_most"));
+        if (is_cumulative)
+            finding.message += base::format(
+                " The {:.0f} different ones came once to {:.0f} times, about as many of them so often as any "
+                "other number of times: as if each part of the data held all of those before it.",
+                number(step, "pass_rows_distinct"), number(step, "pass_rows_most"));
         const double labelled = number(step, "pass_rows_labelled");
         const double contradicting = number(step, "pass_rows_contradicting");
         if (contradicting > 0) {
@@ -232,6 +263,10 @@ class DuplicatedRows final : public Rule {
                 ? "Look at the loop that puts the data together: a file name, shard or index in it that does "
                   "not change. Where the data is repeated on purpose, to make a pass longer, say so by more "
                   "passes or by a ConcatDataset of the one data set."
+            : is_cumulative
+                ? "Read the last one of files that each hold all earlier rows again, or drop_duplicates(), "
+                  "before the data is split: now the oldest rows count most. Where rows are to count "
+                  "differently, give the loss a weight for each."
                 : "Nothing, if rows are copied on purpose, as to balance classes; else drop_duplicates(), "
                   "before the data is split.";
         finding.evidence.push_back(
@@ -247,7 +282,12 @@ class DuplicatedRows final : public Rule {
     static constexpr double kMostTimes = 20, kFew = 0.25;
     static constexpr double kWholeTimes = 3, kWholeTimesOfValues = 8, kWholeRows = 30;
 
+    static constexpr double kFewestParts = 5, kRowsOfPart = 10;    // of cumulative data
+    static constexpr double kNearTimes = 0.1, kNearEven = 0.05;    // of what parts of one size would give
+    static constexpr double kFewestSame = 20, kSameLabels = 0.99;  // pairs of equal rows
+
     double share_, rows_, labelled_, contradicting_, uneven_;
+    double same_ = 0, same_labels_ = 0;  // of the first rows: pairs that are equal; with equal labels, too
     std::uint64_t judged_ = 0;
     bool is_discrete_ = true;
     // Loss functions that were seen; of the others, binary cross-entropies.
@@ -257,6 +297,8 @@ class DuplicatedRows final : public Rule {
 
 std::vector<model::Requirement> duplicated_rows_needs(const Parameters&) {
     std::vector<model::Requirement> all = row_requirements(kDuplicatedRows.name);
+    for (model::Requirement& more : neighbour_requirements(kDuplicatedRows.name))
+        all.push_back(std::move(more));
     all.push_back({"losses",
                    model::Mode::kTrain,
                    model::What::kStatistics,

@@ -44,6 +44,10 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "- Cast (warning): the rows in use are the first 128, 256, 32,768 or 65,536 and all of them, as a "
         "cast to 8 or 16 bits leaves, in a table with at least twice as many. `share` does not matter "
         "here.\n"
+        "- Fields without offsets (warning): each sample looks up two numbers or more, in no order. Counted "
+        "from 0, the greatest numbers of these columns give as many rows together as the table has, within "
+        "2 %. The widest column has twice as many as the narrowest or more, and at most four fifths of the "
+        "table; no row beyond it is ever used.\n"
         "- Numbered anew (warning): each sample looks up one row, in no order, and the rows in use at "
         "every look are the first ones, all of them. How many they are goes up and down.\n"
         "- Rows numbered anew must also be beyond chance. The rows of a look include those of every look "
@@ -74,16 +78,24 @@ const model::RuleInfo kEmbeddingRowsUnused = {
                    {"looks", "captures", 8, 4, 1e9, "captured steps with a gradient before it judges"}},
 };
 
+// How many rows the columns ask for of which an embedding is given a table.
+struct Columns {
+    double fields = 0;  // 0: it is given none, or they ask for more rows than there are
+    double rows = 0, widest = 0, narrowest = 0;
+};
+
 struct Table {
     std::string name, module;
     std::vector<bool> used;
-    std::size_t in_use = 0;
+    std::size_t in_use = 0, last_row = 0;  // `last_row`: the last one in use
+    Columns columns;
     std::uint64_t looks = 0, last_new = 0;  // the look that showed a new row last
     bool is_prefix = true;                  // the first rows and all of them, whenever it was looked at
     bool is_unordered = false;              // samples look up rows that go up and down: no positions
     bool is_one_each = false;               // a sample looks up one row
     std::vector<std::size_t> prefixes;      // how many rows, at each of the first looks, while it is_prefix
     bool is_anew = false;                   // said to be numbered anew in each batch
+    bool is_of_fields = false;              // said to be of fields without offsets
     bool firing = false;
 };
 
@@ -101,6 +113,10 @@ class EmbeddingRowsUnused final : public Rule {
             if (order.value < kMostInOrder) unordered_.emplace(order.place);
         }
         for (const LoopFact& one : loop_facts(step, "rows_one_each")) one_each_.emplace(one.place);
+        for (const LoopFact& of : loop_facts(step, "fields_rows")) columns_of(of).rows = of.value;
+        for (const LoopFact& of : loop_facts(step, "fields_widest")) columns_of(of).widest = of.value;
+        for (const LoopFact& of : loop_facts(step, "fields_narrowest")) columns_of(of).narrowest = of.value;
+        for (const LoopFact& of : loop_facts(step, "fields")) columns_of(of).fields = of.value;
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
@@ -112,6 +128,8 @@ class EmbeddingRowsUnused final : public Rule {
             table.module = info.module;
             table.is_unordered = unordered_.contains(table.module);
             table.is_one_each = one_each_.contains(table.module);
+            if (const auto known = columns_.find(table.module); known != columns_.end())
+                table.columns = known->second;
             look(table, sample.channels);
             last_ = step.step();
             judge(table, sink);
@@ -127,6 +145,8 @@ class EmbeddingRowsUnused final : public Rule {
     }
 
   private:
+    Columns& columns_of(const LoopFact& fact) { return columns_[std::string(fact.place)]; }
+
     static void look(Table& table, const model::ChannelStatistics& channels) {
         const std::size_t n = channels.channels();
         if (table.used.size() != n) table.used.assign(n, false);
@@ -147,6 +167,7 @@ class EmbeddingRowsUnused final : public Rule {
         if (now == 0) return;
         ++table.looks;
         table.in_use += fresh;
+        table.last_row = std::max(table.last_row, last);
         if (fresh > 0) table.last_new = table.looks;
         if (now < 4 || last + 1 != now || first_unused != now) table.is_prefix = false;
         if (table.prefixes.size() < kMostPrefixes) table.prefixes.push_back(now);
@@ -190,6 +211,17 @@ class EmbeddingRowsUnused final : public Rule {
         return std::all_of(table.used.begin(), end, [](bool is_used) { return is_used; });
     }
 
+    // Several fields count from 0 each, in a table that was made as large as they are together. Columns of
+    // one width may be words of one text, and a table that is larger than it need be has any size.
+    static bool has_fields_without_offsets(const Table& table) {
+        const Columns& columns = table.columns;
+        const auto rows = static_cast<double>(table.used.size());
+        const double unseen = rows - columns.rows;  // numbers that did not come up yet
+        return table.is_unordered && columns.fields >= 2 && unseen >= 0 && unseen <= kUnseenOfFields * rows &&
+               columns.widest <= kWidestOfFields * rows && 2 * columns.narrowest <= columns.widest &&
+               static_cast<double>(table.last_row) < columns.widest + unseen;
+    }
+
     // As a hash scatters them: over all of the table, with gaps of all sizes. What a clamp, a division or a
     // modulo leaves lies close together, or at equal distances.
     static bool is_scattered(const Table& table) {
@@ -229,6 +261,15 @@ class EmbeddingRowsUnused final : public Rule {
             table.firing = false;
             // Such numbers are learned by in time, or not.
             fire_anew(table, loss_.has_learned_much() || loss_.count() < kEpisodes, sink);
+            return;
+        }
+        const bool is_of_fields = has_fields_without_offsets(table);
+        if (table.is_of_fields && !is_of_fields) sink.clear(table.module + ", fields");
+        table.is_of_fields = is_of_fields;
+        if (is_of_fields) {
+            if (table.firing) sink.clear(table.module);
+            table.firing = false;
+            fire_fields(table, sink);
             return;
         }
         const auto rows = static_cast<double>(table.used.size());
@@ -283,6 +324,33 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_fields(const Table& table, FindingSink& sink) const {
+        const Columns& columns = table.columns;
+        model::Finding finding;
+        finding.key = table.module + ", fields";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = table.name;
+        finding.layer = table.module;
+        finding.message = base::format(
+            "Each sample looks up {:.0f} numbers in {}, which has {} rows. They count from 0 each, {:.0f} "
+            "rows "
+            "of the narrowest and {:.0f} of the widest, {:.0f} together: these fields share the first rows, "
+            "and none after row {} was used up to step {}.",
+            columns.fields, place_in_words(table.name), table.used.size(), columns.narrowest, columns.widest,
+            columns.rows, table.last_row, last_);
+        finding.fix = base::format(
+            "Add to each number the offset of its field before it is looked up in {}: the sizes of the "
+            "fields "
+            "before it together, 0 for the first one.",
+            table.module);
+        finding.evidence.push_back(
+            {"rows in use", static_cast<double>(table.in_use), "of", static_cast<double>(table.used.size())});
+        finding.evidence.push_back({"rows of all columns", columns.rows, "of the widest", columns.widest});
+        finding.plots = {{table.name, "zero"}};
+        sink.fire(std::move(finding));
+    }
+
     // Numbers that are of one episode alone, as in few-shot learning, are made anew on purpose, and learned
     // by.
     void fire_anew(const Table& table, bool may_be_meant, FindingSink& sink) const {
@@ -312,6 +380,8 @@ class EmbeddingRowsUnused final : public Rule {
 
     static constexpr std::size_t kFewestOfOne = 16;  // rows of a table that one alone is used of
     static constexpr std::size_t kFewestScattered = 20;
+    static constexpr double kUnseenOfFields = 0.02;  // of the rows of a table that fields share
+    static constexpr double kWidestOfFields = 0.8;
     static constexpr double kNearlyAll = 0.8;        // of the table, from the first row in use to the last
     static constexpr double kIrregular = 0.6;        // deviation of gaps, of their mean; by chance it is 1
     static constexpr std::uint64_t kEpisodes = 300;  // steps by which something is learned
@@ -323,6 +393,7 @@ class EmbeddingRowsUnused final : public Rule {
     double share_;
     TrainingLoss loss_;
     std::set<std::string, std::less<>> unordered_, one_each_;  // embeddings
+    std::map<std::string, Columns, std::less<>> columns_;      // of embeddings
     std::size_t rows_;
     std::uint64_t needed_;
     std::uint64_t judged_ = 0;

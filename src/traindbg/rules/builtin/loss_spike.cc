@@ -52,6 +52,8 @@ const model::RuleInfo kLossSpike = {
         "steps, in training mode and for no loss, and the loss counts no classes.\n"
         "- Note only (info): a loss that goes far above its start, or is not finite any more, stays a note "
         "here. It is reported by loss_not_decreasing, exploding_gradient and non_finite.\n"
+        "- Judged, too: an error that is written out and counts some samples more than others, as a "
+        "percentage error does. Its weights have no gradient, and none is below 0.\n"
         "- A new level: after twice `patience` steps, a level that is no warning counts as the usual one.",
     .why =
         "One bad batch or one step too far undoes what many steps have learned. What follows is learned "
@@ -102,7 +104,8 @@ class LossSpike final : public Rule {
             return;
         }
         rate_ = rates_.is_known() ? rates_.now() : optimizer_setting(*step.meta, "lr");
-        if (loss_.is_game() || !loss_.is_known_function()) {
+        if (const auto weighed = loop_fact(step, "loss_is_weighed_error")) is_weighed_ = weighed->value > 0;
+        if (loss_.is_game() || !falls_when_learning()) {
             open_.reset();
             batch_.reset();
             return;
@@ -124,7 +127,7 @@ class LossSpike final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override {
         if (loss_.count() == 0) return "no training loss was seen";
         if (loss_.is_game()) return "several optimizers work against each other";
-        if (!loss_.is_known_function()) return "the loss is made by hand";
+        if (!falls_when_learning()) return "the loss is made by hand";
         return base::format("training steps with a loss: {}; it judges from {} on", loss_.count(), kFirst);
     }
 
@@ -153,8 +156,12 @@ class LossSpike final : public Rule {
         double largest = 0, usual = 0;
     };
 
+    // Of losses that are made by hand, at least an error of which samples count more or less.
+    [[nodiscard]] bool falls_when_learning() const { return loss_.is_known_function() || is_weighed_; }
+
     void begin_anew() {
         monsters_ = Monsters();
+        is_weighed_ = false;
         open_.reset();
         batch_.reset();
         worst_.reset();
@@ -334,6 +341,12 @@ class LossSpike final : public Rule {
             "code for a missing value. Mend them or leave them out; a loss that is not squared "
             "(smooth_l1_loss) and gradients that are clipped bear with what is left.",
             monsters_.first, monsters_.largest_step);
+        if (is_weighed_)
+            found.fix = base::format(
+                "Look at the samples of step {}, and at what the loss multiplies their errors with or "
+                "divides them by, a target near 0 say: keep that within bounds, as by clamp(min=...), or "
+                "train on the plain error.",
+                monsters_.largest_step);
         found.evidence.push_back({"largest loss of a batch", monsters_.largest, "usual", monsters_.usual});
         found.evidence.push_back({"such batches", static_cast<double>(monsters_.count), "limit",
                                   static_cast<double>(monsters_.wild >= kFewWild ? kFewWild : kFewMonsters)});
@@ -517,6 +530,7 @@ class LossSpike final : public Rule {
     double rate_from_ = 0, rate_to_ = 0;
     model::StepIndex rate_step_ = 0;
     bool clips_ = false;
+    bool is_weighed_ = false;  // the loss is an error that counts some samples more than others
     Recent norms_{16};
     model::StepIndex norms_step_ = 0;  // of the newest
     LearningRates rates_;

@@ -47,7 +47,8 @@ const model::RuleInfo kScheduleCollapsed = {
         "they have fallen by a tenth or more and are of the size of the training loss, which has fallen, "
         "too.\n"
         "- Wrong mode=\"min\" (also needed): there are four of these numbers, and the evaluation loss fell "
-        "by a tenth or more, almost each time, while they rose.",
+        "by a tenth or more, almost each time, while they rose. It is known of three evaluations or more, "
+        "and of all but three at most of those that gave a number.",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "
@@ -137,7 +138,9 @@ class ScheduleCollapsed final : public Rule {
         is_mode_told_ = false;
     }
     static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
-    static constexpr double kNothing = 1e-6;  // of the peak
+    static constexpr double kNothing = 1e-6;       // of the peak
+    static constexpr double kLateEvaluations = 3;  // that may be without a loss, of those with a number
+    static constexpr double kFewestEvaluations = 3;
     static constexpr const char *kRate = "rate", *kNote = "rate_note";
 
     // The loss that fell while a ReduceLROnPlateau waited for the wrong side; empty: it does not.
@@ -148,7 +151,10 @@ class ScheduleCollapsed final : public Rule {
             // A loss that is evaluated may rise from the start, where the training learns by heart.
             const bool has_fallen = evaluation_.not_better() <= 1 && evaluation_.last() > 0 &&
                                     evaluation_.last() < 0.9 * evaluation_.first();
-            const bool is_one_each = std::abs(count - plateau.values) <= 1;
+            // An evaluation whose labels are not found yet has no loss, at first.
+            const bool is_one_each = count <= plateau.values + 1 &&
+                                     count >= plateau.values - kLateEvaluations &&
+                                     count >= kFewestEvaluations;
             const bool has_risen = plateau.turned > 3 && plateau.last > plateau.first;
             return has_risen && is_one_each && has_fallen ? "evaluation" : "";
         }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -48,6 +51,13 @@ const model::RuleInfo kTargetLeak = {
         "rows and at least 24.\n"
         "- Limit and order, note only (info): the other columns tell no more than by chance. (rows - 1) "
         "r², where r is the correlation with the label, is below 2 on average.\n"
+        "- Mean of a group (warning), labels 0 and 1: one and the same column, and no other, is the mean "
+        "label of few rows, of which the own one is one. At each of the steps looked at, `looks` of them at "
+        "least, all rows with its least value have label 0, and all with its greatest label 1.\n"
+        "- Mean of a group, in between: nine tenths of these values are fractions with a denominator of at "
+        "most 12, but no multiples of one step (a thirtieth of the range or more). Of those below and above "
+        "one half the share of labels 1 is what they say, within three standard errors. There are 20 rows "
+        "of each of these four kinds.\n"
         "- Own tokens (warning): the classes given to a negative log-likelihood are the tokens that an "
         "embedding was given, each at its own place, in two steps in a row of the first three. Nothing "
         "between the two moves them along.\n"
@@ -64,7 +74,8 @@ const model::RuleInfo kTargetLeak = {
         "images, which are not looked at; tokens that a model shifts inside, hides or brings back out of a "
         "code (an autoencoder).",
     .cost =
-        "At the first 5 steps about forty passes over the model's input, where it is a table of at most a "
+        "At the first 5 steps about a hundred passes over the model's input, where it is a table of at most "
+        "a "
         "million values; and a sort of its columns, of at most 65,536. At the first 3 a way through some "
         "hundred nodes of a loss's graph, where it is a negative log-likelihood.",
     .original = "",
@@ -87,6 +98,7 @@ class TargetLeak final : public Rule {
         if (const auto compared = loop_fact(step, "label_compared_with")) input_ = compared->value;
         judge_one_sided(step, sink);
         judge_limit(step, sink);
+        judge_group_means(step, sink);
         judge_correlation(step, sink);
         judge_order(step, sink);
         judge_own_tokens(step, sink);
@@ -202,6 +214,99 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Of rows of which the own label is a part of what they are given.
+    struct GroupMeans {
+        std::uint64_t steps = 0;
+        double column = -1, least = 0, most = 0;
+        double none = 0, all = 0;
+        struct Side {  // of one half
+            double rows = 0, excess = 0, variance = 0;
+            [[nodiscard]] bool is_as_said() const noexcept {
+                return rows >= kFewestRows && std::abs(excess) <= kErrors * std::sqrt(variance);
+            }
+        };
+        Side low, high;
+        std::uint64_t sizes = 0;
+        bool is_told = false;
+        model::StepIndex since = 0;
+
+        // Marks, as from 0 to 5, are fractions, too, but all of one step.
+        [[nodiscard]] std::uint64_t steps_of_range() const noexcept {
+            std::uint64_t all_of_them = 1;
+            for (std::uint64_t size = 2; size < 64; ++size)
+                if ((sizes >> size & 1) != 0) all_of_them = std::lcm(all_of_them, size);
+            return all_of_them;
+        }
+    };
+    static void add(GroupMeans::Side& side, const model::StepView& step, std::string_view name) {
+        const auto fact = [&](std::string_view what) {
+            const auto found = loop_fact(step, base::format("label_grouped_{}{}", name, what));
+            return found ? found->value : 0;
+        };
+        side.rows += fact("");
+        side.excess += fact("_excess");
+        side.variance += fact("_variance");
+    }
+    void judge_group_means(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> columns = loop_fact(step, "label_grouped_columns");
+        if (!columns || are_no_means_) return;
+        const std::optional<LoopFact> column = loop_fact(step, "label_grouped_column");
+        const std::optional<LoopFact> least = loop_fact(step, "label_grouped_least");
+        const std::optional<LoopFact> most = loop_fact(step, "label_grouped_most");
+        const std::optional<LoopFact> none = loop_fact(step, "label_grouped_none");
+        const std::optional<LoopFact> all = loop_fact(step, "label_grouped_all");
+        const std::optional<LoopFact> sizes = loop_fact(step, "label_grouped_sizes");
+        if (!column || !least || !most || !none || !all || !sizes) return;
+        if (means_.steps++ == 0) {
+            means_.column = column->value;
+            means_.least = least->value;
+            means_.most = most->value;
+            means_.since = step.step();
+        }
+        const double rounding = kRounding * (means_.most - means_.least);
+        are_no_means_ = columns->value != 1 || column->value != means_.column ||
+                        std::abs(least->value - means_.least) > rounding ||
+                        std::abs(most->value - means_.most) > rounding;
+        means_.none += none->value;
+        means_.all += all->value;
+        means_.sizes |= static_cast<std::uint64_t>(sizes->value);
+        add(means_.low, step, "low");
+        add(means_.high, step, "high");
+        const bool on = !are_no_means_ && means_.steps >= looks_ && means_.none >= kFewestRows &&
+                        means_.all >= kFewestRows && means_.low.is_as_said() && means_.high.is_as_said() &&
+                        means_.steps_of_range() > kMostMarks;
+        if (!on) {
+            if (means_.is_told) sink.clear("group");
+            means_.is_told = false;
+            return;
+        }
+        means_.is_told = true;
+        model::Finding finding;
+        finding.key = "group";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = means_.since;
+        finding.tensor = input();
+        finding.message = base::format(
+            "Column {:.0f} of the model's input is the mean label of a few rows each, and a row's own label "
+            "is "
+            "in its mean: in {} steps all {:.0f} rows with its least value have label 0, all {:.0f} with its "
+            "greatest label 1, and between these are fractions of small numbers.",
+            means_.column, means_.steps, means_.none, means_.all);
+        finding.fix = base::format(
+            "Make column {:.0f} of other rows than those that are given it: means of the other folds of the "
+            "training rows, and for other data means of the training rows. Smooth them.",
+            means_.column);
+        finding.evidence.push_back(
+            {"rows whose label the column tells for certain", means_.none + means_.all, "", 0});
+        finding.evidence.push_back({"rows in between", means_.low.rows + means_.high.rows, "", 0});
+        finding.evidence.push_back({"labels 1 of them, beyond what it says",
+                                    means_.low.excess + means_.high.excess, "standard error",
+                                    std::sqrt(means_.low.variance + means_.high.variance)});
+        finding.evidence.push_back({"column", means_.column, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void judge_order(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> columns = loop_fact(step, "label_ordered_columns");
         if (!columns || is_no_order_) return;
@@ -298,6 +403,12 @@ class TargetLeak final : public Rule {
     static constexpr double kByChance = 2;  // times what columns tell that have nothing to do with it
     static constexpr double kGap = 16;      // times what lies between neighbours, on average and at least
 
+    static constexpr double kErrors = 3;             // standard errors, by which shares may differ
+    static constexpr double kRounding = 1e-5;        // of a column's range
+    static constexpr std::uint64_t kMostMarks = 30;  // steps of one size, from the least to the greatest
+
+    GroupMeans means_;
+    bool are_no_means_ = false;  // no column is, for certain
     // A value of a column that parts the labels.
     struct Limit {
         std::uint64_t steps = 0;

@@ -25,8 +25,10 @@ const model::RuleInfo kTrainModeInValidation = {
         "- Without a loss: such a model is given rows that the training never had, before one step of ten "
         "at most, while the training's own rows come again.\n"
         "- Reported at the second such evaluation in a row, at a single one of five times `batches` "
-        "batches, or at the end of the run, such as a test after the last step. Batches that are given "
-        "several times are no evaluation.\n"
+        "batches, or at the end of the run, such as a test after the last step.\n"
+        "- Rows given three times or more in one evaluation are draws of dropout, which are meant. At the "
+        "end, a model that was asked in training mode every few steps, or that is given other batches in "
+        "evaluation mode, is not reported.\n"
         "- Copy of the model, such as an average of its weights: the same where the copy is evaluated "
         "instead. It is of the model's class, its parameters have the same names and shapes, and they were "
         "never given gradients.\n"
@@ -74,7 +76,10 @@ class TrainModeInValidation final : public Rule {
                 has_proper_unscored_ = false;
                 last_unscored_ = step.step();
             }
-            train_step_ = step.step();
+            if (!loop_fact(step, "after_last_step")) {
+                train_step_ = step.step();
+                is_proper_now_ = false;
+            }
             has_loss_ = !own_.proper && (own_.length >= batches_ || own_.other);
             if (own_.length > 0) end_evaluation(own_, sink);
             if (copy_.length > 0) end_evaluation(copy_, sink);
@@ -115,7 +120,7 @@ class TrainModeInValidation final : public Rule {
     void on_scored(const model::StepView& step, const LoopFact& modules, Scored& scored, FindingSink& sink) {
         ++judged_;
         if (modules.value <= 0) {
-            scored.proper = true;
+            scored.proper = is_proper_now_ = true;
             return;
         }
         ++scored.length;
@@ -172,12 +177,19 @@ class TrainModeInValidation final : public Rule {
         const bool is_other_data =
             come_again && number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
         const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
-        // The same rows several times are draws of dropout, which are meant.
-        const bool is_sampled = number("rows_in_train_mode_again") > 0;
-        const bool is_last = loop_fact(step, "after_last_step").has_value();
+        // The same rows several times are draws of dropout, which are meant; twice, for an accuracy and a
+        // confusion matrix, they are not.
+        const bool is_sampled = number("rows_in_train_mode_again") >= kDraws;
+        is_last_ = loop_fact(step, "after_last_step").has_value();
+        was_frequent_ = was_frequent_ || (!is_seldom && !is_last_);
         int& shown = copied ? unscored_copy_ : unscored_;
-        shown = is_other_data && !is_sampled && (is_seldom || is_last) ? shown + 1 : 0;
-        if (shown < (is_last ? 1 : 2) || (has_proper_unscored_ && !copied && !is_last)) return;
+        shown = is_other_data && !is_sampled && (is_seldom || (is_last_ && !was_frequent_)) ? shown + 1 : 0;
+        if (is_last_) {
+            // Beside batches in evaluation mode, others may be for the statistics of batch norm.
+            if (shown < 1 || is_proper_now_ || number("rows_unscored_batches") > 0) return;
+        } else if (shown < 2 || (has_proper_unscored_ && !copied)) {
+            return;
+        }
         fire(copied ? copy_ : own_, sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // After an evaluation in which a function dropped values, as it was not told of the mode.
@@ -250,7 +262,7 @@ class TrainModeInValidation final : public Rule {
     }
     // `unscored`: batches of an evaluation without a loss.
     void fire(const Scored& scored, FindingSink& sink, std::uint64_t unscored = 0) {
-        if (game_.is_on() || scored.proper) return;
+        if (game_.is_on() || (scored.proper && !is_last_)) return;
         const bool is_copy = &scored == &copy_;
         model::Finding finding;
         finding.key = is_copy ? "copy" : "mode";
@@ -259,11 +271,12 @@ class TrainModeInValidation final : public Rule {
         finding.tensor = tensor_;
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
-            "{} in training mode when it is evaluated, without gradients, around training step {}: {} {} as "
+            "{} in training mode when it is evaluated, without gradients, {} training step {}: {} {} as "
             "in training. What such evaluations tell is too noisy or too bad, and batch norm learns from the "
             "validation data.",
-            is_copy ? "A copy of the model (an average of its weights, say) is" : "The model is", train_step_,
-            counted({modules_, place_, {}}, "module"), form(modules_, "acts", "act"));
+            is_copy ? "A copy of the model (an average of its weights, say) is" : "The model is",
+            is_last_ ? "after the last" : "around", train_step_, counted({modules_, place_, {}}, "module"),
+            form(modules_, "acts", "act"));
         finding.fix = is_copy
                           ? "Call eval() on the copy, too, when it is made: model.eval() does not reach it."
                           : "Call model.eval() before the evaluation, and model.train() after it.";
@@ -281,6 +294,7 @@ class TrainModeInValidation final : public Rule {
     static constexpr const char* kForgotten = "forgotten";
     static constexpr model::StepIndex kSeldom = 10;  // steps between two evaluations, at least
     static constexpr int kFewFrequent = 2;
+    static constexpr double kDraws = 1.5;  // times that rows come again in an evaluation, at least
     std::uint64_t batches_;
     std::uint64_t judged_ = 0;
     Scored own_, copy_;  // of the model, and of copies that nobody watches
@@ -296,6 +310,9 @@ class TrainModeInValidation final : public Rule {
     int unscored_ = 0, unscored_copy_ = 0;  // evaluations without a loss that show it, in a row
     model::StepIndex last_unscored_ = 0;
     bool has_proper_unscored_ = false;
+    bool is_proper_now_ = false;  // an evaluation since the last step of the training, with a loss
+    bool was_frequent_ = false;   // it is asked without gradients as part of the training
+    bool is_last_ = false;        // the training is over
     Game game_;
     model::StepIndex train_step_ = 0;
     double modules_ = 0;

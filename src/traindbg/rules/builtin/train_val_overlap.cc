@@ -33,8 +33,10 @@ const model::RuleInfo kTrainValOverlap = {
         "half only as in both, or a tenth of the evaluated rows that the training did not have is made of "
         "halves that it had.\n"
         "- Batches in evaluation mode of which no loss is computed count where no others do, at two "
-        "evaluations, and where not all of them are the training's. One evaluation is enough after the last "
-        "step, if it has fewer rows than are known of the training.\n"
+        "evaluations, and where not all of them are the training's.\n"
+        "- Beside evaluations with a loss such batches count where they hold the training's rows and others, "
+        "as of another data set beside it: two evaluations, rows of the training that are all remembered and "
+        "stay the same, and fewer than 70 % as many of them.\n"
         "- If all of these are the training's, they count where the training has equal rows with other "
         "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
         "fewer than are known of the training.",
@@ -72,6 +74,7 @@ class TrainValOverlap final : public Rule {
             train_step_ = step.step();
             batch_ = std::max(batch_, rows_of_input(step));
             if (open_.batches > 0) close(sink);
+            if (is_scored_) on_unscored_beside(step, sink);
             else on_unscored(step, sink);
             return;
         }
@@ -95,7 +98,8 @@ class TrainValOverlap final : public Rule {
         open_.longest_without = std::max(open_.longest_without, open_.without);
         if (trained->value <= 0) return;
         const double of_batch = trained->value / evaluated->value;
-        open_.is_mixed = open_.is_mixed && of_batch >= share_ && of_batch <= 0.95 && trained->value >= rows_;
+        open_.is_mixed =
+            open_.is_mixed && of_batch >= share_ && of_batch <= kMostMixed && trained->value >= rows_;
         open_.mixed_rows += evaluated->value;
         open_.mixed_size += rows_of_input(step);
     }
@@ -123,9 +127,9 @@ class TrainValOverlap final : public Rule {
 
     // Another training begins in the same process: what was remembered is forgotten.
     void begin_anew() {
-        open_ = all_ = {};
-        evaluations_ = 0;
-        is_short_ = is_scored_ = is_last_ = false;
+        open_ = all_ = beside_ = {};
+        evaluations_ = beside_evaluations_ = 0;
+        is_short_ = is_scored_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
     }
 
@@ -141,13 +145,13 @@ class TrainValOverlap final : public Rule {
     // Batches in evaluation mode of which no loss was computed, but an accuracy perhaps. All of them may be
     // the training's, whose accuracy is asked for.
     void on_unscored(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "after_last_step")) return;  // what is given then may be for a figure
         const double batches = number(step, "rows_unscored_batches");
-        if (is_scored_ || batches < 1 || number(step, "rows_known") < 2 * rows_) return;
+        if (batches < 1 || number(step, "rows_known") < 2 * rows_) return;
         ++judged_;
         take_training(step);
         labelled_otherwise_ = number(step, "rows_alike_labelled_otherwise");
         unscored_of_ = std::max(unscored_of_, number(step, "rows_unscored_of"));
-        is_last_ = loop_fact(step, "after_last_step").has_value();
         open_ = {batches,
                  number(step, "rows_unscored"),
                  number(step, "rows_unscored_trained"),
@@ -156,6 +160,42 @@ class TrainValOverlap final : public Rule {
                  number(step, "rows_unscored_longest_without"),
                  false};
         close(sink);
+    }
+
+    // The same where others have a loss. What is the training's as a whole is evaluated to compare the two.
+    // A set that has rows of the training in all of its batches, and others, is neither the training's nor
+    // free of it.
+    void on_unscored_beside(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "after_last_step")) return;
+        if (loop_fact(step, "after_last_step")) return;  // what is given then may be for a figure
+        const double batches = number(step, "rows_unscored_batches");
+        if (batches < 1 || number(step, "rows_known") < 2 * rows_) return;
+        ++judged_;
+        take_training(step);
+        // Rows may join the training because of what the model made of them.
+        if (known_ != beside_known_) {
+            beside_ = {};
+            beside_evaluations_ = 0;
+            beside_known_ = known_;
+        }
+        const double rows = number(step, "rows_unscored"), trained = number(step, "rows_unscored_trained");
+        const double without = number(step, "rows_unscored_longest_without");
+        ++beside_evaluations_;
+        beside_.rows += rows;
+        beside_.trained += trained;
+        beside_.half += number(step, "rows_unscored_half_alike");
+        beside_.mixed_size = std::max(beside_.mixed_size, number(step, "rows_unscored_of"));
+        const bool is_whole = batches + number(step, "rows_in_train_mode_batches") < kMostUnscored;
+        beside_.is_mixed = beside_.is_mixed && is_whole && trained >= rows_ && trained >= share_ * rows &&
+                           trained <= kMostMixed * rows && is_by_chance(trained / rows, without);
+        const bool is_found = beside_evaluations_ >= 2 && beside_.is_mixed && are_known() &&
+                              beside_.mixed_size < kPartOfTraining * of_training_ &&
+                              !is_by_nature(beside_, beside_.trained / beside_.rows);
+        if (is_found)
+            fire(sink, kBeside,
+                 {beside_.trained, beside_.rows, beside_evaluations_, beside_.trained / beside_.rows});
+        else if (is_beside_fired_) sink.clear(kBeside);
+        is_beside_fired_ = is_found;
     }
 
     static double number(const model::StepView& step, std::string_view fact) {
@@ -181,10 +221,10 @@ class TrainValOverlap final : public Rule {
                                           : all_.longest_without + now.longest_without;
         if (evaluations_ == 1) is_short_ = now.batches < 40 && now.trained < 0.5 * known_;
         if (is_overlap()) {
-            fire(sink);
+            fire(sink, kRows, {all_.trained, judged_rows(), evaluations_, share()});
             fired_ = true;
         } else if (fired_) {
-            sink.clear("rows");
+            sink.clear(kRows);
             fired_ = false;
         }
     }
@@ -196,72 +236,88 @@ class TrainValOverlap final : public Rule {
     [[nodiscard]] double share() const {
         return all_.rows > 0 ? std::min(1.0, all_.trained / judged_rows() / remembered()) : 0;
     }
+    // All rows of the training are remembered. Rows that are more than it has are changed now and then: it
+    // knows a part of its own.
+    [[nodiscard]] bool are_known() const {
+        return of_training_ > 0 && looked_at_ >= 0.98 * of_training_ && known_ >= 0.9 * of_training_ &&
+               known_ <= 1.05 * of_training_;
+    }
     // A data set of which a part was trained on, evaluated beside another one of which nothing was.
     [[nodiscard]] bool is_beside_another() const {
-        // Rows of a training that are more than it has are changed now and then: it knows a part of its own.
-        const bool are_known = known_ >= 0.9 * of_training_ && known_ <= 1.05 * of_training_;
-        return evaluations_ >= 2 && is_scored_ && are_known && all_.is_mixed && all_.mixed_size > 0 &&
-               of_training_ > 0 && looked_at_ >= 0.98 * of_training_ &&
-               all_.mixed_size < 0.7 * of_training_ && all_.rows > all_.mixed_rows;
+        return evaluations_ >= 2 && is_scored_ && are_known() && all_.is_mixed && all_.mixed_size > 0 &&
+               all_.mixed_size < kPartOfTraining * of_training_ && all_.rows > all_.mixed_rows;
+    }
+    // Whether so many rows in a row may have none of the training's where a share of all have.
+    static bool is_by_chance(double share, double without) {
+        return without <= 0 || std::pow(1 - std::min(share, 1 - 1e-9), without) >= 1e-4;
     }
     [[nodiscard]] double judged_rows() const { return is_beside_another() ? all_.mixed_rows : all_.rows; }
     [[nodiscard]] bool is_overlap() const {
         const double seen = all_.rows > 0 ? all_.trained / all_.rows : 0;
         if (all_.trained < rows_ || share() < share_) return false;
         // Other data is evaluated as well: then the training's may be there to compare.
-        if (!is_beside_another() && std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 &&
-            all_.longest_without > 0)
-            return false;
+        if (!is_beside_another() && !is_by_chance(seen, all_.longest_without)) return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
-        if (!is_scored_ && evaluations_ < 2 && !is_test_at_end()) return false;
-        if (!is_scored_ && share() > 0.95 && !are_other_records()) return false;
+        if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;
+        return !is_by_nature(all_, share());
+    }
+    // Rows that come again without having been copied.
+    [[nodiscard]] bool is_by_nature(const Evaluation& of, double share) const {
         const double by_chance = pairs_ > 0 ? 1 - std::exp(-alike_ / pairs_ * known_) : 1;
         const bool is_likely = by_chance >= kLikely;
-        if (!are_alike_by_nature(is_likely)) return true;
-        return share() >= 0.9 && !is_likely;
+        return are_alike_by_nature(of, is_likely) && (share < 0.9 || is_likely);
     }
     // Rows of a small space: what is equal in both halves comes with what is equal in one.
-    [[nodiscard]] bool are_alike_by_nature(bool is_likely) const {
-        if (half_alike_ > alike_ + 2 || all_.half > 0.25 * all_.trained) return true;
+    [[nodiscard]] bool are_alike_by_nature(const Evaluation& of, bool is_likely) const {
+        if (half_alike_ > alike_ + 2 || of.half > 0.25 * of.trained) return true;
         // Where a row is to be expected again anyway, fewer of them say it: copies have none.
-        return is_likely &&
-               (half_alike_ > 0.1 * alike_ + 2 || all_.half > 0.1 * (all_.rows - all_.trained) + 2);
+        return is_likely && (half_alike_ > 0.1 * alike_ + 2 || of.half > 0.1 * (of.rows - of.trained) + 2);
     }
-    // One evaluation after the last step, of fewer rows than the training had: not of all data, for a plot.
-    [[nodiscard]] bool is_test_at_end() const { return is_last_ && unscored_of_ < known_; }
     // What is evaluated are no records of the training, though it had all of their rows: its data has several
     // records with one row, and this is a part of the data that is none of its batches.
     [[nodiscard]] bool are_other_records() const {
         return labelled_otherwise_ >= rows_ && unscored_of_ > batch_ && unscored_of_ < known_;
     }
 
-    void fire(FindingSink& sink) const {
+    struct Found {
+        double trained = 0, rows = 0;
+        std::uint64_t evaluations = 0;
+        double share = 0;
+    };
+    void fire(FindingSink& sink, const char* key, const Found& found) const {
         model::Finding finding;
-        finding.key = "rows";
+        finding.key = key;
         finding.mode = model::Mode::kEval;
         finding.severity = model::Severity::kWarning;
         finding.tensor = "input/0";
         finding.message = base::format(
             "{:.0f} of {:.0f} rows that were looked at in {} evaluations up to training step {} are rows "
             "that the model was trained on, bit for bit",
-            all_.trained, judged_rows(), evaluations_, train_step_);
+            found.trained, found.rows, found.evaluations, train_step_);
         finding.message += remembered() < 0.98
                                ? base::format(
                                      "; {:.0f} % of the training's rows are remembered, so that about {:.0f} "
                                      "% of what is evaluated was trained on.",
-                                     100 * remembered(), 100 * share())
+                                     100 * remembered(), 100 * found.share)
                                : std::string(".");
         finding.fix =
             "Split once, before rows are copied, augmented or cut into windows, and give the evaluation the "
             "part that the training does not have.";
         finding.evidence.push_back(
-            {"share of evaluated rows that were trained on", share(), "limit", share_});
-        finding.evidence.push_back({"rows found", all_.trained, "of", judged_rows()});
+            {"share of evaluated rows that were trained on", found.share, "limit", share_});
+        finding.evidence.push_back({"rows found", found.trained, "of", found.rows});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }
 
     static constexpr model::StepIndex kAllLookedAt = 50;  // of evaluated batches, later ones now and then
+    // Of unscored batches between two steps fewer than 48 are kept: of more it is not known how many rows
+    // they have.
+    static constexpr double kMostUnscored = 48;
+    static constexpr double kMostMixed = 0.95;      // of a set's rows, that has others than the training's
+    static constexpr double kPartOfTraining = 0.7;  // rows of such a set: of more, it may be all data
+    static constexpr const char* kRows = "rows";
+    static constexpr const char* kBeside = "rows without a loss";
     static constexpr double kLikely = 0.4;  // of an evaluated row to be among the training's by chance
 
     double share_, rows_;
@@ -272,10 +328,13 @@ class TrainValOverlap final : public Rule {
     // Pairs of equal rows with two labels, in batches of the training; rows of a batch; rows of the largest
     // evaluation without a loss.
     double labelled_otherwise_ = 0, batch_ = 0, unscored_of_ = 0;
-    bool is_short_ = false, fired_ = false;
+    bool is_short_ = false, fired_ = false, is_beside_fired_ = false;
     bool is_scored_ = false;  // a loss was computed in evaluations
-    bool is_last_ = false;    // what is evaluated comes after the last step
     Evaluation open_, all_;
+    // Of batches without a loss in trainings that compute one of others, and the rows known meanwhile.
+    Evaluation beside_;
+    double beside_known_ = 0;
+    std::uint64_t beside_evaluations_ = 0;
 };
 
 std::vector<model::Requirement> train_val_overlap_needs(const Parameters&) {

@@ -1,14 +1,17 @@
-// Classes, trained as if their numbers were amounts.
+// Classes, trained as if their numbers were amounts; angles, as if they did not begin anew.
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/histogram.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
@@ -17,10 +20,11 @@ namespace {
 const model::RuleInfo kWrongLoss = {
     .name = "wrong_loss",
     .title = "Regression loss for classes",
-    .summary = "Class indexes are given to a loss that takes them for amounts.",
+    .summary =
+        "Class indexes, or angles that go all around, are given to a loss that takes them for amounts.",
     .when =
-        "A regression loss is given targets that look like class indices, or one-hot targets of which the "
-        "model learns little.\n"
+        "A regression loss is given targets that look like class indices, one-hot targets of which the "
+        "model learns little, or angles on both sides of where they begin anew.\n"
         "- Losses: mse_loss, l1_loss, smooth_l1_loss or huber_loss.\n"
         "- Class indices (warning): there is one prediction per sample, or one for each pixel of an image. "
         "In all captured steps the targets are whole numbers from 0 to at most `classes` - 1, at least "
@@ -32,17 +36,25 @@ const model::RuleInfo kWrongLoss = {
         "about equally frequent, if these are at least three.\n"
         "- Class indices, note only (info): the typical error has become so small that rounding gives the "
         "right class.\n"
-        "- One-hot targets (warning): after 200 steps the loss is above 80 % of that of a constant answer.",
+        "- One-hot targets (warning): after 200 steps the loss is above 80 % of that of a constant answer.\n"
+        "- Angles (warning): in the graphs of two of the first steps, the model's angle, made by atan2 or "
+        "torch.angle, is compared with a given one by one of these losses or their formula, written out.\n"
+        "- Angles, which: given ones lie within a twelfth of a turn of both ends of one turn, and some are "
+        "compared the longer way round, by more than half a turn.",
     .why =
         "The numbers of classes have no order: between 3 and 5 a model that is unsure answers 4, which is "
-        "neither. The loss falls, and accuracy stays poor.",
-    .fix = "One output per class, and torch.nn.functional.cross_entropy with the class index as target.",
+        "neither. The loss falls, and accuracy stays poor. Angles of 359 and 1 degree are close, and such a "
+        "loss drives the one away from the other.",
+    .fix =
+        "One output per class, and torch.nn.functional.cross_entropy with the class index as target. Of "
+        "angles, (1 - torch.cos(output - target)).mean().",
     .healthy =
         "Counts, ratings and grades, which have an order and are seldom equally frequent; real numbers; "
-        "labels of 0 and 1; one-hot targets with a squared error (Brier score) that learns.",
+        "labels of 0 and 1; one-hot targets with a squared error (Brier score) that learns. Differences of "
+        "angles that are brought back into half a turn first.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and a "
-        "histogram of the labels at the first 5.",
+        "histogram of the labels at the first 5. The nodes next to the loss in the graph of three steps.",
     .original = "",
     .source =
         "Nikanjam et al., \"Automatic Fault Detection for Deep Learning Programs Using Graph "
@@ -58,6 +70,7 @@ class WrongLoss final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
+        judge_angles(step, sink);
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) || call.labelled == nullptr) continue;
             if (!function_.empty() && function_ != call.function) continue;
@@ -169,6 +182,33 @@ class WrongLoss final : public Rule {
         if (!firing_.empty()) fire(sink);
     }
 
+    // The hook looked at the graph, and at what is compared in it.
+    void judge_angles(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> seam = loop_fact(step, "loss_ignores_seam");
+        if (!seam || seam->value <= 0) return;
+        ++judged_;
+        if (graphs_of_angles_++ == 0) angles_since_ = step.step();
+        if (graphs_of_angles_ < kGraphs) return;
+        model::Finding finding;
+        finding.key = "angles";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = angles_since_;
+        finding.tensor = seam->place.empty() ? std::string("loss") : base::format("loss/{}", seam->place);
+        finding.message = base::format(
+            "The loss compares angles by their difference, in {} graphs up to step {}, and given ones lie on "
+            "both sides of where a turn begins anew: there what is close counts as nearly a whole turn "
+            "apart, "
+            "and the model is driven the longer way round.",
+            graphs_of_angles_, step.step());
+        finding.fix =
+            "loss = (1 - torch.cos(output - target)).mean(), or compare sine and cosine of the two. If "
+            "angles never cross that place, give the turn another beginning.";
+        finding.evidence.push_back(
+            {"graphs looked at", static_cast<double>(graphs_of_angles_), "limit", kGraphs});
+        finding.plots = {{finding.tensor, "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(FindingSink& sink) const {
         model::Finding finding;
         finding.key = firing_;
@@ -204,10 +244,11 @@ class WrongLoss final : public Rule {
 
     static constexpr double kMostUneven = 0.1;        // nats from equally frequent
     static constexpr std::int64_t kSmallestSide = 4;  // pixels
+    static constexpr std::uint64_t kGraphs = 2;       // that must show that angles are compared
 
     double most_;
-    std::uint64_t judged_ = 0;
-    model::StepIndex last_ = 0;
+    std::uint64_t judged_ = 0, graphs_of_angles_ = 0;
+    model::StepIndex last_ = 0, angles_since_ = 0;
     std::string function_, label_, firing_;
     model::Statistics labels_;
     model::Histogram bins_;
