@@ -18,6 +18,8 @@ FOUND: dict[str, Loss] = {
     "percentage": lambda p, t: ((p - t).abs() / t.abs().clamp(min=1e-6)).mean(),
     "divided first": lambda p, t: ((t - p) / t).abs().mean(),
     "squared": lambda p, t: (WEIGHTS * (p - t) ** 2).sum() / WEIGHTS.sum(),
+    "by a mask": lambda p, t: ((p - t) ** 2 * (WEIGHTS > 3)).mean(),
+    "by counts": lambda p, t: ((p - t) ** 2 * WEIGHTS.long()).mean(),
     "times itself": lambda p, t: ((d := p - t) * d * WEIGHTS).mean() * 100,
 }
 OTHERS: dict[str, Loss] = {

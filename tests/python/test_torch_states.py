@@ -40,7 +40,7 @@ def _steps(cut_every: int, cell_type: type[torch.nn.Module] = torch.nn.LSTMCell)
     cell = cell_type(3, 4)
     state = torch.zeros(2, 4)
     state = (state, state) if cell_type is torch.nn.LSTMCell else state
-    for step in range(6):
+    for step in range(10):
         if step % cut_every == 0:
             state = (
                 tuple(part.detach() for part in state)
@@ -52,7 +52,7 @@ def _steps(cut_every: int, cell_type: type[torch.nn.Module] = torch.nn.LSTMCell)
 
 @pytest.mark.parametrize("cell", [torch.nn.LSTMCell, torch.nn.GRUCell, torch.nn.RNNCell])
 def test_state_cut_at_each_step_is_told(cell: type[torch.nn.Module]) -> None:
-    assert _told_of(lambda: _steps(1, cell)) == [("states_cut", 5.0, "cell")]
+    assert _told_of(lambda: _steps(1, cell)) == [("states_cut", 9.0, "cell")]
 
 
 def test_state_cut_at_some_steps_is_none() -> None:
@@ -67,18 +67,18 @@ def test_layer_given_one_step_at_a_time_is_a_cell() -> None:
     def forward() -> None:
         layer = torch.nn.GRU(3, 4, batch_first=True)
         state = None
-        for _ in range(5):
+        for _ in range(10):
             state = state if state is None else state.detach()
             _, state = layer(torch.randn(2, 1, 3), state)
 
-    assert _told_of(forward) == [("states_cut", 4.0, "cell")]
+    assert _told_of(forward) == [("states_cut", 9.0, "cell")]
 
 
 def test_chunks_of_a_sequence_are_no_steps() -> None:
     def forward() -> None:
         layer = torch.nn.GRU(3, 4, batch_first=True)
         state = None
-        for _ in range(5):
+        for _ in range(10):
             state = state if state is None else state.detach()
             _, state = layer(torch.randn(2, 7, 3), state)
 

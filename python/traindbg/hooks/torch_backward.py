@@ -217,6 +217,12 @@ class BackwardObserver:
         self._hot.passes = 1  # the one that begins
         self._last_passes = 0
 
+    def _tell_weighed(self, loss: Any, returned: Any) -> None:
+        """Whether the loss is an error of what a model returned, weighed by data."""
+        weighed = weighed_error(loss, returned) if isinstance(loss, torch.Tensor) else None
+        if weighed is not None:
+            self._tensors.tell("loss_is_weighed_error", weighed.to(torch.float32))
+
     def _take_compared(self, loss: Any) -> None:
         """Shapes of what a loss that is written out compares; the numbers are the elements."""
         known = compared_shapes(loss) if isinstance(loss, torch.Tensor) else None
@@ -225,9 +231,7 @@ class BackwardObserver:
             tensor_id = self._tensors.id_of_shape(name, "loop", shape)
             self._tensors.take_number(tensor_id, math.prod(shape))
         returned = self._facts.loop.returned()
-        weighed = weighed_error(loss, returned) if isinstance(loss, torch.Tensor) else None
-        if weighed is not None:
-            self._tensors.tell("loss_is_weighed_error", weighed.to(torch.float32))
+        guarded("weighed errors", self._tell_weighed, loss, returned)
         found = written_out(loss, returned) if isinstance(loss, torch.Tensor) else None
         if found is None or self._tensors.knows(f"loss/{found.function}"):
             return

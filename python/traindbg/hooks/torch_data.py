@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_DATA = 64
 _MOST_DRAWN = 1 << 20  # rows, whose weights are sorted once
 _FIRST_DRAWN = 4096  # of them, that are looked at before all are
+_LOOKS_AT_WEIGHTS = 3  # passes: the loader that is trained from may be the second one
 _MOST_WEIGHTS = 32  # that differ: of classes, not of single rows
 _MOST_TOLD = 2  # steps at which they are told
 _FEW_REFERENCES = 8  # to a tensor, by a loop and our hooks; of more, containers are looked for
@@ -74,7 +75,7 @@ class LoaderSizes:
         size = getattr(loader, "batch_size", None)
         if isinstance(size, int):
             (self.dealt if _draws_at_random(loader) else self.in_order).add(size)
-        if not self._drawn:
+        if not self._drawn and self._begun <= _LOOKS_AT_WEIGHTS:
             self._drawn = _weights_drawn_with(loader)
         batches = len(loader)
         if batches >= self.batches:

@@ -677,7 +677,7 @@ class Facts:
 
     def _tell_own_statistics(self) -> None:
         """Of inputs of evaluations: those standardised by themselves, and channels of images."""
-        self._own_statistics.ask(self._tensors.later, self._tell_own)
+        self._own_statistics.ask(self._tensors.later, self._tell_own, self._tensors.is_over)
         self._channels.ask(self._tensors.later, self._tell_own)
 
     def _tell_own(self, found: Own | Channels) -> None:
@@ -719,11 +719,12 @@ class Facts:
         for known in self._rows.read():
             for name, value in known._asdict().items():
                 self._tensors.fact(name, value, evaluation=True)
-        labelled = self._rows.read_labelled() if self._hot.due & _LOOP else None
+        is_due = bool(self._hot.due & _LOOP) and not self._tensors.is_over
+        labelled = self._rows.read_labelled() if is_due else None
         if labelled is not None:
             for name, value in labelled._asdict().items():
                 self._tensors.fact(name, value)
-        again = self._rows.read_again() if self._hot.due & _LOOP else None
+        again = self._rows.read_again() if is_due else None
         if again is not None:
             for name, value in again._asdict().items():
                 if again.pass_rows_again > 0 or not name.startswith("pass_row_"):

@@ -300,11 +300,12 @@ class ForwardSink:
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None:
         name = "" if place.name == "model" else place.name
-        if self.now == _TRAIN and function in CELLS:
-            if not patches.is_transforming():
-                guarded("states", self._facts.cells.called, name, function, args, result)
-        elif self.now == _TRAIN:
-            self._facts.hazards.called(name, function, args, kwargs, result)
+        if self.now == _TRAIN:
+            if function in CELLS:
+                if not patches.is_transforming():
+                    guarded("states", self._facts.cells.called, name, function, args, result)
+            else:
+                self._facts.hazards.called(name, function, args, kwargs, result)
             if self._facts.mixing.is_open and function in MIXING:
                 guarded("mixing", self._facts.mixing.called, name, function, args, kwargs, result)
             self._facts.dropout_called(function, args, kwargs)

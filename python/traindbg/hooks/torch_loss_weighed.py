@@ -65,6 +65,12 @@ def _is_difference(node: Any, marks: Container[int]) -> bool:
     return False
 
 
+def _differ(weights: torch.Tensor) -> torch.Tensor:
+    """Whether they are not all the same; of any type."""
+    each = weights.reshape(-1)
+    return (each != each[0]).any()
+
+
 def weighed_error(loss: torch.Tensor, marks: Container[int]) -> torch.Tensor | None:
     """One truth value: none of its weights is below 0, and they differ. None: it is no such error.
 
@@ -84,7 +90,7 @@ def weighed_error(loss: torch.Tensor, marks: Container[int]) -> torch.Tensor | N
             is_error = True
         elif name in _WEIGHED:
             weight = _weight_of(node)
-            if weight is None or capturing_graph(weight):
+            if weight is None or weight.is_complex() or capturing_graph(weight):
                 return None
             if not is_error:
                 weights.append(weight)
@@ -98,7 +104,7 @@ def weighed_error(loss: torch.Tensor, marks: Container[int]) -> torch.Tensor | N
     if not differ:
         return None
     with own_operations():
-        told = torch.stack([(weight.detach() != weight.detach().mean()).any() for weight in differ])
+        told = torch.stack([_differ(weight.detach()) for weight in differ])
         are_told = told.any()
         for weight in weights:
             are_told = are_told & (weight.detach() >= 0).all().to(are_told.device)

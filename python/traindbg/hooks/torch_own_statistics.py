@@ -118,13 +118,13 @@ class OwnStatistics:
             else:
                 self._values = _MOST_VALUES + 1
 
-    def ask(self, later: Later, told: Callable[[Own], None]) -> None:
-        """Training goes on: tells of the evaluation that is over, once."""
+    def ask(self, later: Later, told: Callable[[Own], None], is_over: bool = False) -> None:
+        """Tells of the evaluation that is over, once; `is_over`: the training is, too."""
         every, first = self._all, self._first
         self._all = self._first = None
         if every is None or self._rows.known < _REMEMBERED * self._samples:
             return
-        if self._samples >= _ALL * self._rows.known:
+        if is_over and self._samples >= _ALL * self._rows.known:
             return  # all data, perhaps, of which that of the training is not the first
         if self._rows.batch == self._samples:
             return  # perhaps all of the training's data, of which other values are dropped

@@ -130,6 +130,7 @@ class Unscored(NamedTuple):
     rows_unscored_half_alike: int
     rows_unscored_longest_without: int  # rows in a row, of batches that have none of the training's
     rows_unscored_of: int  # that they have, looked at or not, between the two steps with most
+    rows_unscored_batches_of: int  # that the evaluation with most rows has
     rows_unscored_again: int  # evaluations that had the same batches as the first one
     rows_alike_labelled_otherwise: int  # of `rows_alike`, pairs with two labels
 
@@ -523,7 +524,7 @@ class Rows:
     def _look_up(
         self, batches: list[_Seen], steps: int
     ) -> tuple[Unscored | None, InTrainingMode | None]:
-        most = self._note_evaluations(batches)
+        most, batches_of_most = self._note_evaluations(batches)
         if self._memory.figures[0] == 0:
             return None, None
         evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
@@ -543,6 +544,7 @@ class Rows:
             half,
             longest,
             most,
+            batches_of_most,
             self._evaluations_again,
             self._labelled_otherwise,
         )
@@ -554,8 +556,8 @@ class Rows:
         in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps, again)
         return unscored if evaluated else None, in_training if others else None
 
-    def _note_evaluations(self, batches: list[_Seen]) -> int:
-        """Whether evaluations are the same as the first one; rows of the largest of these."""
+    def _note_evaluations(self, batches: list[_Seen]) -> tuple[int, int]:
+        """Whether evaluations are the same as the first one; rows and batches of the largest."""
         evaluations: dict[int, list[_Seen]] = {}
         for seen in batches:
             if seen.in_evaluation_mode:
@@ -566,8 +568,10 @@ class Rows:
                 self._evaluations_again += prints == self._evaluation
             elif parts[0] is self._first:
                 self._evaluation = prints
-        sizes = (sum(seen.prints.batch for seen in parts) for parts in evaluations.values())
-        return max(sizes, default=0)
+        sizes = (
+            (sum(seen.prints.batch for seen in parts), len(parts)) for parts in evaluations.values()
+        )
+        return max(sizes, default=(0, 0))
 
     def are_trained(self, inputs: torch.Tensor) -> bool:
         """Whether most of the first rows of a batch were trained on, as far as that is known."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_LOOKS = 4  # steps
 _MOST_RETURNED = 32  # tensors
-_FEWEST_CUTS = 3  # in one pass: of fewer steps a model may be given the first ones as they are
+_FEWEST_CUTS = 8  # in one pass: a result that is refined is cut on purpose, a few times
 _DEPTH = 3  # of tuples, lists and mappings
 
 

@@ -41,7 +41,8 @@ const model::RuleInfo kDuplicatedRows = {
         "- Whole data repeated (warning): all rows come equally often, three times or more with equal "
         "labels, or eight times or more where they have no classes or two of a binary cross-entropy. No "
         "ConcatDataset has one data set several times.\n"
-        "- Each part with all of those before (warning): in a regression, rows come once to five times or "
+        "- Each part with all of those before (a note, too, as copies may be weights): in a regression, rows "
+        "come once to five times or "
         "more, and of each number of times there are about as many. In a whole pass, the mean is within 10 % "
         "of that, and the weight of the different rows together within 5 %.\n"
         "- For that, rows must be copies as a whole: of the first few hundred rows of the training, 20 pairs "
@@ -203,7 +204,8 @@ class DuplicatedRows final : public Rule {
         finding.key = firing_;
         const bool is_uneven = firing_ == "uneven", is_whole = firing_ == "whole",
                    is_cumulative = firing_ == "cumulative";
-        finding.severity = firing_ == "copies" ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity =
+            firing_ == "copies" || is_cumulative ? model::Severity::kInfo : model::Severity::kWarning;
         // The hook counts the steps of the run.
         const auto in_training = [&](std::string_view fact) {
             return number(step, fact) - std::min(number(step, fact), static_cast<double>(step.began));

@@ -28,9 +28,9 @@ const model::RuleInfo kLowCapacity = {
         "A training stands still far above a good fit, because a layer, or the whole model, has too few "
         "units for what it has to tell apart.\n"
         "- Thin hidden layers (warning), at the end of a run: there are three or more layers in front of "
-        "the last one, none has more than three units, and one is given six numbers or more (of a "
-        "convolution, those of its window). The loss is above 12 % of what guessing gives, and has fallen by "
-        "less than 15 % over the last third of the run.\n"
+        "the last one, none has more than three units, and one is given six numbers or more. The loss is "
+        "above 12 % of what guessing gives, and has fallen by less than 15 % over the last third of the "
+        "run.\n"
         "- Narrow last layer, what counts: the last layer, which makes what the loss is given, has at most "
         "four inputs. It has just one, or it has at least eight outputs and fewer inputs than a `narrow`th "
         "of these (of classes that are counted, exactly that, too).\n"
@@ -130,7 +130,6 @@ class LowCapacity final : public Rule {
         std::int32_t place = -1;
         std::int64_t out = 0, in = 0;
         std::int64_t width = 0;    // units, of its widest matrix
-        std::int64_t given = 0;    // numbers that one of its outputs is made of
         std::size_t matrices = 1;  // that it holds
     };
     struct Narrow {
@@ -157,11 +156,7 @@ class LowCapacity final : public Rule {
         // What a transposed convolution is given comes first.
         const bool is_transposed = info.module_type.find("ConvTranspose") != std::string::npos;
         const std::int64_t out = info.shape[is_transposed ? 1 : 0], in = info.shape[is_transposed ? 0 : 1];
-        // A convolution of one channel is given as many numbers as its window holds.
-        std::int64_t given = in;
-        if (!is_transposed && info.module_type.find("Conv") != std::string::npos)
-            for (std::size_t i = 2; i < info.shape.size(); ++i) given *= info.shape[i];
-        layers_.push_back({info.module, info.layer, out, in, is_transposed ? out : width, given});
+        layers_.push_back({info.module, info.layer, out, in, is_transposed ? out : width});
     }
 
     [[nodiscard]] std::optional<Narrow> narrow_layer() const {
@@ -240,16 +235,16 @@ class LowCapacity final : public Rule {
     // Of several layers in front of the last one none has more than a few units.
     [[nodiscard]] const Layer* thin_layer() const {
         const Layer* found = nullptr;
-        std::int64_t most_given = 0;
+        std::int64_t most_in = 0;
         int count = 0;
         for (const Layer& layer : layers_) {
             if (layer.module == last_) continue;
             if (layer.width > kThin) return nullptr;
             ++count;
-            most_given = std::max(most_given, layer.given);
+            most_in = std::max(most_in, layer.in);
             if (found == nullptr || layer.place < found->place) found = &layer;
         }
-        return count >= kThinLayers && most_given >= 2 * kThin ? found : nullptr;
+        return count >= kThinLayers && most_in >= 2 * kThin ? found : nullptr;
     }
     void judge_thin(FindingSink& sink) {
         const Layer* thin = last_.empty() ? nullptr : thin_layer();

@@ -56,7 +56,8 @@ const model::RuleInfo kTargetLeak = {
         "least, all rows with its least value have label 0, and all with its greatest label 1.\n"
         "- Mean of a group, in between: nine tenths of these values are fractions with a denominator of at "
         "most 12, but no multiples of one step (a thirtieth of the range or more). Of those below and above "
-        "one half the share of labels 1 is what they say, within three standard errors. There are 20 rows "
+        "one half the share of labels 1 is what they say, within three standard errors. There are 100 rows "
+        "of either half, and 20 rows "
         "of each of these four kinds.\n"
         "- Own tokens (warning): the classes given to a negative log-likelihood are the tokens that an "
         "embedding was given, each at its own place, in two steps in a row of the first three. Nothing "
@@ -222,7 +223,7 @@ class TargetLeak final : public Rule {
         struct Side {  // of one half
             double rows = 0, excess = 0, variance = 0;
             [[nodiscard]] bool is_as_said() const noexcept {
-                return rows >= kFewestRows && std::abs(excess) <= kErrors * std::sqrt(variance);
+                return rows >= kFewestOfHalf && std::abs(excess) <= kErrors * std::sqrt(variance);
             }
         };
         Side low, high;
@@ -399,6 +400,8 @@ class TargetLeak final : public Rule {
     }
 
     static constexpr double kFewestRows = 20;  // with another value than the usual one; of either label
+    // Of means below and above one half: as true means of earlier rows are less far from it than they say.
+    static constexpr double kFewestOfHalf = 100;
     static constexpr double kFewestLabels = 24;
     static constexpr double kByChance = 2;  // times what columns tell that have nothing to do with it
     static constexpr double kGap = 16;      // times what lies between neighbours, on average and at least

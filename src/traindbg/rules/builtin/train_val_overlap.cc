@@ -36,7 +36,8 @@ const model::RuleInfo kTrainValOverlap = {
         "evaluations, and where not all of them are the training's.\n"
         "- Beside evaluations with a loss such batches count where they hold the training's rows and others, "
         "as of another data set beside it: two evaluations, rows of the training that are all remembered and "
-        "stay the same, and fewer than 70 % as many of them.\n"
+        "stay the same, fewer than 70 % as many of them, and two batches or more: a single one may be for a "
+        "figure.\n"
         "- If all of these are the training's, they count where the training has equal rows with other "
         "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
         "fewer than are known of the training.",
@@ -166,8 +167,9 @@ class TrainValOverlap final : public Rule {
     // A set that has rows of the training in all of its batches, and others, is neither the training's nor
     // free of it.
     void on_unscored_beside(const model::StepView& step, FindingSink& sink) {
-        if (loop_fact(step, "after_last_step")) return;
         if (loop_fact(step, "after_last_step")) return;  // what is given then may be for a figure
+        // So may a single batch beside an evaluation with a loss.
+        if (number(step, "rows_unscored_batches_of") < kBatchesBeside) return;
         const double batches = number(step, "rows_unscored_batches");
         if (batches < 1 || number(step, "rows_known") < 2 * rows_) return;
         ++judged_;
@@ -318,7 +320,8 @@ class TrainValOverlap final : public Rule {
     static constexpr double kPartOfTraining = 0.7;  // rows of such a set: of more, it may be all data
     static constexpr const char* kRows = "rows";
     static constexpr const char* kBeside = "rows without a loss";
-    static constexpr double kLikely = 0.4;  // of an evaluated row to be among the training's by chance
+    static constexpr double kBatchesBeside = 2;  // of an evaluation without a loss, at least
+    static constexpr double kLikely = 0.4;       // of an evaluated row to be among the training's by chance
 
     double share_, rows_;
     std::uint64_t judged_ = 0;
