@@ -38,7 +38,7 @@ const model::RuleInfo kDetachedGraph = {
         "- Slope without a graph (error): at two looks in a row, torch.autograd.grad took a slope at some "
         "points without create_graph=True. The loss is computed from it other than by a factor, and trains "
         "the very weights that the slope depends on.\n"
-        "- State of a recurrent cell (warning): at `steps` looks in a row, three or more times in one "
+        "- State of a recurrent cell (warning): at `steps` looks in a row, eight or more times in one "
         "forward "
         "pass, nn.LSTMCell, nn.GRUCell or nn.RNNCell (or nn.LSTM and its like, given one time step) is given "
         "as its state what it returned before, in the same memory and without its graph. It never gets a "
