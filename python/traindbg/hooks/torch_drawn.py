@@ -90,6 +90,7 @@ class Drawn:
 
     def __init__(self) -> None:
         self._made: dict[int, _Made] = {}  # by ids of parameters
+        self._left_out = 0  # since those that are gone were looked for
 
     def registered(self, value: Any) -> None:
         """A module is given a parameter, in the statement that is running."""
@@ -108,6 +109,9 @@ class Drawn:
         if frame is None or sources.owner(frame.f_code.co_filename) == FRAMEWORKS:
             return
         if len(self._made) >= _MOST_KEPT:
+            self._left_out += 1
+            if self._left_out % _MOST_KEPT != 1:
+                return
             known = list(self._made.items())
             self._made = {key: made for key, made in known if made.parameter() is not None}
         if len(self._made) < _MOST_KEPT:

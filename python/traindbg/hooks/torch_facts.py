@@ -651,20 +651,19 @@ class Facts:
             self._tensors.fact("graphs_held", held, place)
             self._tensors.fact("graphs_marked", marked, place)
 
-    def ask_last_evaluation(self) -> bool:
+    def ask_last_evaluation(self) -> None:
         """At the end: asks for what is wrong with an evaluation after the last step, to be drained.
 
-        Nothing where nothing is: what is told then makes one more step. Whether it asked.
+        Nothing where nothing is: what is told then makes one more step.
         """
         if not self.are_followed or self._hot.steps == 0:
-            return False
+            return
         self._tensors.is_over = True
         self._rows.give_up()
         self._hot.has_deferred = True  # so that what is asked for is brought over
         guarded("modes", self.tell_forgotten)
         guarded("rows", self._tell_unscored)
         guarded("own statistics", self._tell_own_statistics)
-        return True
 
     def last_evaluation_told(self) -> None:
         """What was asked for is told."""

@@ -368,7 +368,8 @@ class Recording:
             guarded("closing", self.weights.at_end, self._facts.has_evaluated_another())
             guarded("closing", self._evaluations.end)
             is_whole = not self._exception and not self._is_stopped
-            if is_whole and guarded("closing", self._facts.ask_last_evaluation):
+            if is_whole:
+                guarded("closing", self._facts.ask_last_evaluation)
                 guarded("closing", self.drain)  # while the models are watched
                 self._facts.last_evaluation_told()
 

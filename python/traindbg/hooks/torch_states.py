@@ -41,18 +41,27 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     return type(tensor) is torch.Tensor and tensor.layout is torch.strided
 
 
+def _storage_of(tensor: torch.Tensor) -> Any:
+    """None: it has none, as inside of transforms, or is of a class that may hold anything."""
+    if not _is_plain(tensor):
+        return None
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
 class _Computed:
     """The storages of results that have a graph."""
 
     def __init__(self, results: Iterable[torch.Tensor]) -> None:
-        storages = [x.untyped_storage() for x in results if x.requires_grad and _is_plain(x)]
+        storages = [_storage_of(x) for x in results if x.requires_grad]
         # A weak reference keeps the address: no other storage is taken for it.
-        self._known = {storage._cdata: StorageWeakRef(storage) for storage in storages}
+        self._known = {each._cdata: StorageWeakRef(each) for each in storages if each is not None}
 
     def has(self, tensor: torch.Tensor) -> bool:
-        if not self._known or not _is_plain(tensor):
-            return False
-        return tensor.untyped_storage()._cdata in self._known
+        storage = _storage_of(tensor) if self._known else None
+        return storage is not None and storage._cdata in self._known
 
 
 class OwnResults:
