@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg import _core
+from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_channels import ChannelOrder
 from traindbg.hooks.torch_clips import Clips
@@ -58,6 +59,7 @@ from traindbg.hooks.torch_states import Cells, OwnResults
 from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
 from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
+from traindbg.hooks.torch_written import WrittenEvaluations
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_channels import Channels
@@ -153,6 +155,7 @@ class Facts:
         self._neighbours = Neighbours()
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
+        self.written = WrittenEvaluations(patches.listen_to_numbers)
         self._beside = LossesBeside(tensors, watched)
         self._detached = LossesDetached(tensors, watched)
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
@@ -178,6 +181,7 @@ class Facts:
         self._calls_at_loss = {}
         self._evaluated_another = -1
         self._asked_before: int | None = None
+        self.written.forget()
         self._beside.forget()
         self._detached.forget()
         self._last_shape = torch.Size()
@@ -195,6 +199,7 @@ class Facts:
 
     def clear(self) -> None:
         """Drops everything."""
+        self.written.end()
         self.loop.clear()
         self.kept.clear()
         self.foreign.clear()
@@ -453,6 +458,18 @@ class Facts:
         self.random.evaluated()
         if rounds.since != self._hot.steps and not self.tensor_labels.computes_late:
             guarded("rounds", rounds.evaluates, self._hot.steps)
+
+    @property
+    def computes(self) -> bool:
+        """Whether losses that are heard now are our own, of labels beside what is evaluated."""
+        return self.loader_labels.computes or self.tensor_labels.computes
+
+    def evaluated_in_writing(self, name: str) -> None:
+        """The same, by plain arithmetic."""
+        self.evaluated(name)
+        if self._may_be_of_a_watched_model():
+            self._rows.evaluated()
+            self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
 
     def look_at_random(self) -> None:
         """Training goes on after an evaluation: whether random numbers were set back there."""

@@ -216,10 +216,18 @@ class ForwardSink:
             self._facts.loader_labels.trains(given, output)
             self._facts.tensor_labels.trains(output)
             self._facts.model_returned(output)
-        elif self._facts.loader_labels.listens:
+            return
+        if self._facts.loader_labels.listens:
             self._facts.loader_labels.evaluates(given, output)
         else:
             self._facts.tensor_labels.evaluates(given, output)
+        self._note_evaluated(output)
+
+    def _note_evaluated(self, output: Any) -> None:
+        models = [watcher.model for watcher in self._watched.watchers]
+        if not any(model is not None and model.training for model in models):
+            written = self._facts.written
+            guarded("written evaluations", written.model_returned, output, self._hot.steps)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:

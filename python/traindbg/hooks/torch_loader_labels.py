@@ -200,6 +200,11 @@ class LoaderLabels:
         if _listener.labels is not None and _listener.labels() in (self, None):
             _listener.labels = None
 
+    @property
+    def computes(self) -> bool:
+        """Whether a loss is computed here now, not by the program."""
+        return self._computation.is_under_way
+
     def evaluated(self) -> None:
         """A loss of an evaluation was computed; by the program, unless it is ours."""
         if not self._computation.is_under_way and not self._is_over:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
+    from traindbg.hooks.torch_written import Told
 
 ARGUMENTS = PREDICTIONS | LABELS
 CLASSIFIERS = frozenset({"cross_entropy", "nll_loss", *OF_TWO})
@@ -53,6 +54,11 @@ _MOST_CALLS = _core.MOST_CALLS  # of one function in one pass; further ones are 
 
 def _repeat(number: int) -> str:
     return "" if number == 1 else f"#{number}"
+
+
+def _is_mean(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    others = [*args[2:], kwargs.get("weight"), kwargs.get("size_average"), kwargs.get("reduce")]
+    return kwargs.get("reduction", "mean") == "mean" and all(each is None for each in others)
 
 
 def _mark_of(whose: str) -> str:
@@ -107,6 +113,7 @@ class LossObserver:
         self._waiting: list[tuple[str, torch.Tensor]] = []  # held, on devices
         self._others: list[_Taken] = []  # since the optimizer that drives has stepped
         self._trained_with: set[str] = set()  # functions whose values led to gradients
+        facts.written.told = self._written_told
 
     def _take(self, mode: int, name: str, value: torch.Tensor) -> int:
         """Takes a loss; one of the training when it is known whose it is. Returns the id."""
@@ -206,6 +213,7 @@ class LossObserver:
         mode, mark = self._evaluations.mode(), ""
         if mode == _TRAIN and value.requires_grad:
             self._trained_with.add(name)
+            self._facts.written.trained_by(name, value.numel() == 1 and _is_mean(args, kwargs))
         elif mode == _TRAIN and name in self._trained_with:
             mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN and self._hot.hears_next_loss:
@@ -219,6 +227,8 @@ class LossObserver:
                 return
         if mode == _EVAL and name in self._evaluations.names:
             self._evaluations.end()
+        if mode == _EVAL and not self._facts.computes:
+            self._facts.written.end()
         guarded("sources", sources.note, f"{'loss' if mode == _TRAIN else 'evaluation'}/{name}")
         if mode == _EVAL:
             guarded("description", self._drivers.describe_again)
@@ -264,6 +274,22 @@ class LossObserver:
                 self._tensors.take(mode, self._tensors.id_of(full, role, tensor), tensor)
                 if role == "label" and mode == _TRAIN and self._drivers.is_at_the_start():
                     guarded("labels", self._facts.compare_with_input, tensor)
+
+    @boundary("losses")
+    def _written_told(self, told: Told) -> None:
+        """Of an evaluation whose loss is written out."""
+        known = self._evaluations.names
+        is_known = any(not name.startswith("metric/") for name in known)
+        if is_known or len(self._watched.watchers) != 1 or self._evaluations.mode() != _EVAL:
+            return
+        name = told.function or "loss"
+        guarded("sources", sources.note, f"evaluation/{name}")
+        guarded("description", self._drivers.describe_again)
+        if self._facts.are_followed:
+            self._facts.evaluated_in_writing(name)
+        known.add(name)
+        tensor_id = self._tensors.id_of(f"loss/{name}" if told.function else name, "loss")
+        self._session.observe_scalar(_EVAL, tensor_id, told.value)
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None:

@@ -78,6 +78,7 @@ from traindbg.hooks.torch_weights_kept import (
     listening_taken,
     states,
 )
+from traindbg.hooks.torch_written import listening_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +143,9 @@ _SWITCHES: dict[type, tuple[str, ...]] = {
     torch.inference_mode: ("__enter__", "__exit__"),
     torch.enable_grad: ("__exit__",),
 }
+
+
+_NUMBERS = ("item", "__float__")  # of a tensor
 
 
 class Listener(Protocol):
@@ -635,6 +639,26 @@ def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., 
 
 _grad_users = 0
 _grad_undo: list[Callable[[], None]] = []
+
+
+def listen_to_numbers() -> None:
+    """Hears of the numbers that are read of tensors, until the last `release`."""
+    for name in _NUMBERS:
+        own = vars(torch.Tensor).get(name)
+        if _users == 0 or hasattr(own, "traindbg"):
+            continue
+        ours = listening_number(getattr(torch.Tensor, name))
+        setattr(torch.Tensor, name, ours)
+        _undo.append(functools.partial(_restore, name, ours, own))
+
+
+def _restore(name: str, ours: Any, own: Any) -> None:
+    if vars(torch.Tensor).get(name) is not ours:
+        return  # somebody has wrapped it since
+    if own is None:
+        delattr(torch.Tensor, name)
+    else:
+        setattr(torch.Tensor, name, own)
 
 
 def listen_to_grad() -> Callable[[], None]:

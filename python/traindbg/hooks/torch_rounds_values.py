@@ -46,7 +46,7 @@ def kind_of(value: ast.expr | None, scope: Scope, links: int = 0) -> tuple[int, 
     nothing = UNKNOWN, 0
     if value is None or links > _MOST_LINKS:
         return nothing
-    if _form_of(value) in _forms_of_losses(scope.text):
+    if form_of(value) in forms_of_losses(scope.text):
         return LOSS, 1
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
         kind, sign = kind_of(value.operand, scope, links + 1)
@@ -198,10 +198,10 @@ def _is_filled(name: str, word: str, where: Any) -> bool:
     return False
 
 
-def _form_of(value: ast.AST) -> str:
+def form_of(value: ast.AST) -> str:
     """How a value is computed, of whatever it is: "listwise().mean()". Empty: not known."""
     if isinstance(value, ast.BinOp):
-        parts = [_form_of(each) for each in (value.left, value.right)]
+        parts = [form_of(each) for each in (value.left, value.right)]
         return f"({parts[0]} {type(value.op).__name__} {parts[1]})" if all(parts) else ""
     if isinstance(value, ast.Constant):
         return repr(value.value)
@@ -210,13 +210,13 @@ def _form_of(value: ast.AST) -> str:
     if not isinstance(value.func, ast.Attribute) or key_of(value.func):
         name = key_of(value.func)
         return f"{name}()" if name else ""
-    inner, name = _form_of(value.func.value), value.func.attr
+    inner, name = form_of(value.func.value), value.func.attr
     if not inner or name in ("item", "detach", "cpu"):
         return inner
     return f"{inner}.{name}({', '.join(map(ast.unparse, value.args))})"
 
 
-def _forms_of_losses(text: Text) -> set[str]:
+def forms_of_losses(text: Text) -> set[str]:
     """How the values are computed on which the text calls `backward()`, of calls of its own."""
     forms: set[str] = set()
     own = {node.name for node in ast.walk(text.tree) if isinstance(node, FUNCTIONS)}
@@ -227,7 +227,7 @@ def _forms_of_losses(text: Text) -> set[str]:
         root: ast.expr = node.func.value  # type: ignore[attr-defined]
         values = assigned(text.scope_of(node), key_of(root)) if key_of(root) else [root]
         if len(values) == 1:
-            forms.add(_form_of(values[0]))
+            forms.add(form_of(values[0]))
     return {form for form in forms if not own.isdisjoint(re.findall(r"\w+", form))}
 
 

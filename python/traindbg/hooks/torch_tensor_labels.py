@@ -236,6 +236,11 @@ class TensorLabels:
         self._is_over = True
         self._drop()
 
+    @property
+    def computes(self) -> bool:
+        """Whether a loss is computed here now, not by the program."""
+        return self._computation.is_under_way
+
     def evaluated(self) -> None:
         """A loss of an evaluation was computed; by the program, unless it is ours."""
         if not self._is_over and not self._computation.is_under_way:

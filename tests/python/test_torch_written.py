@@ -1,0 +1,271 @@
+"""Evaluations whose loss is written out: which numbers are heard, and as what."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+import traindbg as td
+from traindbg.hooks.torch_rounds_text import Scope, Text
+from traindbg.hooks.torch_written_text import Meaning, meaning_of, read_by, trained_by
+
+TRAINING = """
+def own(given, wanted):
+    return (given - wanted).abs().mean() + 0.1
+
+def train():
+    loss = own(model(x), y)
+    loss.backward()
+
+def evaluate():
+{body}
+"""
+
+
+def meaning(body: str, training: str = TRAINING) -> tuple[str, str] | None:
+    """Of the last number that is read in `body`, in which `model` and `predict` are the model."""
+    tree = ast.parse(training.format(body=textwrap.indent(textwrap.dedent(body), "    ")))
+    text = Text(tree, "train.py", {})
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    models = {each for each in calls if getattr(each.func, "id", "") in ("model", "predict")}
+    values = [value for value in map(read_by, calls) if value is not None]
+    value = max(values, key=lambda each: (each.lineno, each.end_col_offset))
+    found = meaning_of(value, Scope(text, text.scope_of(value)), models)
+    return None if found is None else tuple(found)
+
+
+HEARD = {
+    "return (model(x) - y).pow(2).mean().item()": ("squares", "mean"),
+    "return ((y - model(x)) ** 2).mean().item()": ("squares", "mean"),
+    "return float(torch.square(model(x).squeeze(1) - y).mean())": ("squares", "mean"),
+    "return torch.mean((predict(x) - y) ** 2).item()": ("squares", "mean"),
+    "return (model(x) - y).square().mean(1).mean().item()": ("squares", "mean"),
+    "return (model(x) - y).pow(2).mean().sqrt().item()": ("squares", "root"),
+    "return torch.sqrt(((model(x) - y) ** 2).mean()).item()": ("squares", "root"),
+    "return (model(x).logits - y).abs().mean().item()": ("absolutes", "mean"),
+    "return abs(model(x) - y).sum().item()": ("absolutes", "sum"),
+    """
+    given = model(x)
+    error = given - y
+    return (error * error).sum().item()
+    """: ("squares", "sum"),
+    """
+    total = 0.0
+    for a, b in loader:
+        total += ((model(a) - b) ** 2).mean()
+    return total.item() / len(loader)
+    """: ("squares", "means"),
+    """
+    given, spread = model(x)
+    return (given - y).pow(2).mean().item()
+    """: ("squares", "mean"),
+    "return own(model(x), y).item()": ("loss", "mean"),
+    """
+    given = model(x)
+    loss = own(given, y)
+    return loss.item()
+    """: ("loss", "mean"),
+}
+
+
+@pytest.mark.parametrize("body", HEARD)
+def test_what_is_read_is_known_by_how_it_is_computed(body):
+    assert meaning(body) == HEARD[body]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return (model(x).argmax(1) == y).float().mean().item()",
+        "return (x - y).pow(2).mean().item()",  # of no model
+        "return (model(x) - model(z)).pow(2).mean().item()",  # of two
+        "return ((model(x) - y) * scale).pow(2).mean().item()",  # in another scale
+        "return (model(x) * scale - y).pow(2).mean().item()",
+        "return (weights * (model(x) - y) ** 2).mean().item()",
+        "return (model(x)[:, 0] - y).pow(2).mean().item()",  # of a part
+        "return (model(x) - y)[mask].pow(2).mean().item()",
+        "return ((model(x) - y) ** 2).sum(1).mean().item()",  # of other numbers
+        "return ((model(x) - y) ** 2).mean(1).sum().item()",
+        "return ((model(x) - y) ** 2).max().item()",
+        "return (model(x) - y).mean().item()",
+        "return (model(x) - y).pow(3).mean().item()",
+        "return y.std().item()",
+        "return own(x, y).item()",  # of no model
+        "return other(model(x), y).item()",
+        "return (own(model(x), y) + 0.01 * decay()).item()",
+        """
+        total = 0.0
+        for a, b in loader:
+            total += ((model(a) - b) ** 2).mean()
+            total += penalty(a)
+        return total.item()
+        """,
+        """
+        if new:
+            given = model(x)
+        else:
+            given = kept
+        return (given - y).pow(2).mean().item()
+        """,
+    ],
+)
+def test_what_is_no_plain_error_is_not_heard(body):
+    assert meaning(body) is None
+
+
+def test_a_loss_of_one_of_several_backward_passes_is_not_told():
+    two = TRAINING.replace("    loss.backward()", "    loss.backward()\n    other.backward()")
+    assert meaning("return own(model(x), y).item()", two) is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ("((model(x) - y) ** 2).mean()", Meaning("squares", "mean")),
+        ("(net(x).squeeze(1) - y).abs().mean()", Meaning("absolutes", "mean")),
+        ("((model(x) - given()) ** 2).mean()", Meaning("squares", "mean")),
+        ("((model(x) - y) ** 2).sum()", None),
+        ("((model(x) - y) ** 2).mean() + penalty", None),
+    ],
+)
+def test_what_a_training_lowers_is_read_from_its_text(loss, expected):
+    text = Text(ast.parse(f"loss = {loss}\nloss.backward()"), "train.py", {})
+    assert trained_by(text) == expected
+
+
+PROGRAM = """
+import sys
+import torch
+import traindbg as td
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(96, 4)
+y = x[:, :1] - 0.5 * x[:, 1:2] + 0.1 * torch.randn(96, 1)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+said = []
+
+
+def tilted(given, wanted):
+    error = wanted - given
+    return torch.maximum(0.3 * error, -0.7 * error).mean()
+
+
+def evaluate():
+    model.eval()
+    with torch.no_grad():
+{evaluation}
+
+
+td.watch(model, run_dir=sys.argv[1])
+for epoch in range(4):
+    model.train()
+    for rows in torch.arange(64).split(16):
+        loss = {loss}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    said.append(evaluate())
+print(*said)
+"""
+
+
+def recorded(tmp_path, loss: str, evaluation: str) -> tuple[list[float], dict[str, list[float]]]:
+    """What the program itself said of its evaluations, and what was recorded of them."""
+    path, run_dir = tmp_path / "train.py", tmp_path / "run"
+    body = textwrap.indent(textwrap.dedent(evaluation), " " * 8)
+    path.write_text(PROGRAM.format(loss=loss, evaluation=body))
+    done = subprocess.run(
+        [sys.executable, str(path), str(run_dir)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    run = td.Run(run_dir)
+    found = {name: list(run.tensor(name).values("value", mode="eval")) for name in run.names()}
+    said = [float(number) for number in done.stdout.split()]
+    return said, {name: values for name, values in found.items() if name[:4] == "loss" and values}
+
+
+MSE = "nn.functional.mse_loss(model(x[rows]), y[rows])"
+ONCE = "return (model(x[64:]) - y[64:]).pow(2).mean().item()"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="calls have no places in older Pythons")
+class TestPrograms:
+    def test_squared_errors_beside_the_function_of_pytorch(self, tmp_path):
+        said, found = recorded(tmp_path, MSE, ONCE)
+        assert found == {"loss/mse_loss": pytest.approx(said)}
+
+    def test_sums_are_divided_by_how_many_numbers_there_were(self, tmp_path):
+        evaluation = """
+            total = 0.0
+            for part in torch.arange(64, 96).split(8):
+                total += ((model(x[part]) - y[part]) ** 2).sum().item()
+            return total / 32"""
+        said, found = recorded(tmp_path, MSE, evaluation)
+        batches = found["loss/mse_loss"]
+        assert len(batches) == 16
+        each = [sum(batches[at : at + 4]) / 4 for at in range(0, 16, 4)]
+        assert each == pytest.approx(said)
+
+    def test_a_root_is_squared(self, tmp_path):
+        evaluation = ONCE.replace(".mean()", ".mean().sqrt()")
+        said, found = recorded(tmp_path, MSE, evaluation)
+        assert found == {"loss/mse_loss": pytest.approx([number**2 for number in said])}
+
+    def test_a_function_of_the_program(self, tmp_path):
+        loss = "tilted(model(x[rows]), y[rows])"
+        said, found = recorded(tmp_path, loss, "return tilted(model(x[64:]), y[64:]).item()")
+        assert found == {"loss": pytest.approx(said)}
+
+    def test_squared_errors_that_are_written_out_in_both(self, tmp_path):
+        said, found = recorded(tmp_path, "((model(x[rows]) - y[rows]) ** 2).mean()", ONCE)
+        assert found == {"loss": pytest.approx(said)}
+
+    def test_errors_of_another_kind_than_the_loss_are_not_recorded(self, tmp_path):
+        said, found = recorded(tmp_path, MSE, ONCE.replace("pow(2)", "abs()"))
+        assert len(said) == 4
+        assert found == {}
+
+    def test_errors_of_a_model_that_is_called_again_and_again(self, tmp_path):
+        evaluation = """
+            given = x[64:]
+            for _ in range(3):
+                given = torch.cat([model(given), given[:, 1:]], 1)
+            return (model(given) - y[64:]).pow(2).mean().item()"""
+        assert recorded(tmp_path, MSE, evaluation)[1] == {}
+
+    def test_what_loss_functions_tell_is_not_told_again(self, tmp_path):
+        evaluation = """
+            given = model(x[64:])
+            kept = nn.functional.mse_loss(given, y[64:])
+            return (given - y[64:]).pow(2).mean().item()"""
+        said, found = recorded(tmp_path, MSE, evaluation)
+        assert found == {"loss/mse_loss": pytest.approx(said)}
+
+
+def test_tensors_are_read_as_before_when_the_recording_is_over(run_dir):
+    before = {name: torch.Tensor.__dict__.get(name) for name in ("item", "__float__")}
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir):
+        for _ in range(3):
+            model.train()
+            model(torch.ones(4, 3)).pow(2).mean().backward()
+            optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                assert (model(torch.ones(4, 3)) - 1).pow(2).mean().item() >= 0
+        assert torch.tensor(2.5).item() == float(torch.tensor(2.5)) == 2.5
+        with pytest.raises(RuntimeError, match="cannot be converted to Scalar"):
+            torch.ones(2).item()
+    assert {name: torch.Tensor.__dict__.get(name) for name in before} == before
