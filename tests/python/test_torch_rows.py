@@ -185,6 +185,38 @@ def test_what_belongs_to_two_inputs_is_not_taken_for_that_of_one():
     assert dealt.rows_again_changed > 128
 
 
+class Graphs(nn.Module):
+    """Of atoms and of the bonds between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(42, 1)
+
+    def forward(self, nodes, bonds):
+        return self.head(torch.cat([nodes.float(), bonds], 1))
+
+
+@pytest.mark.parametrize(("first", "expected"), [(32, [0, 0, 0]), (8, [16, 16, 16])])
+def test_rows_of_two_inputs_are_known_by_both(run_dir, first, expected):
+    torch.manual_seed(0)
+    nodes = torch.randint(4, (8, 6)).repeat(8, 1)  # a few molecules have the same atoms
+    bonds = torch.randn(64, 36)
+    model = Graphs()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(3):
+            model.train()
+            for rows in torch.arange(32).split(16):
+                F.mse_loss(model(nodes[rows], bonds[rows]), bonds[rows, :1]).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                rows = torch.arange(first, first + 16)
+                F.mse_loss(model(nodes[rows], bonds[rows]), bonds[rows, :1])
+    trained = td.Run(run_dir).scalars("loop/rows_evaluated_trained", "eval").values
+    assert trained.tolist() == expected
+
+
 def test_what_are_no_classes_of_rows_is_not_counted():
     torch.manual_seed(0)
     assert labelled(lambda rows: torch.arange(32)) is None  # which row belongs to which

@@ -155,7 +155,7 @@ class Facts:
         self._neighbours = Neighbours()
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
-        self.written = WrittenEvaluations(patches.listen_to_numbers)
+        self.written = WrittenEvaluations(hot, patches.listen_to_numbers)
         self._beside = LossesBeside(tensors, watched)
         self._detached = LossesDetached(tensors, watched)
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
@@ -294,6 +294,8 @@ class Facts:
         if number > 0 or len(self._watched.watchers) != 1:
             if mode == _TRAIN:
                 self._rows.further_input(tensor)
+            elif number > 0:
+                self._rows.further_given(tensor)
             return
         if mode == _TRAIN:
             batches = max(batches_in_storage(tensor), float(sizes.batches))
@@ -458,6 +460,11 @@ class Facts:
         self.random.evaluated()
         if rounds.since != self._hot.steps and not self.tensor_labels.computes_late:
             guarded("rounds", rounds.evaluates, self._hot.steps)
+
+    @property
+    def hears_written(self) -> bool:
+        """Whether evaluations may have a loss that is written out."""
+        return self.are_followed and self.written.listens
 
     @property
     def computes(self) -> bool:

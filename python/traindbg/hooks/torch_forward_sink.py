@@ -76,7 +76,10 @@ class ForwardSink:
     @property
     def may_hear_evaluations(self) -> bool:
         """Whether some may have a loss computed, whatever is due of them."""
-        return self._facts.loader_labels.may_listen or self._facts.tensor_labels.listens
+        facts = self._facts
+        if facts.hears_written:
+            return True
+        return facts.loader_labels.may_listen or facts.tensor_labels.listens
 
     def _forward_mode(self, root: torch.nn.Module | None) -> int:
         """TRAIN or EVAL where something of a forward pass is due now, else 0."""
@@ -141,6 +144,7 @@ class ForwardSink:
         """Of a pass of which nothing is due: an evaluation may have a loss all the same."""
         facts = self._facts
         is_heard = facts.loader_labels.listens or facts.tensor_labels.listens
+        is_heard = is_heard or facts.hears_written
         is_heard = is_heard and not self._is_of_training(root)
         if not is_heard or torch.jit.is_tracing() or patches.is_transforming():
             return NOTHING
@@ -216,6 +220,7 @@ class ForwardSink:
             self._facts.loader_labels.trains(given, output)
             self._facts.tensor_labels.trains(output)
             self._facts.model_returned(output)
+            guarded("written evaluations", self._facts.written.model_trains, output)
             return
         if self._facts.loader_labels.listens:
             self._facts.loader_labels.evaluates(given, output)

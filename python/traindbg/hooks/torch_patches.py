@@ -146,6 +146,7 @@ _SWITCHES: dict[type, tuple[str, ...]] = {
 
 
 _NUMBERS = ("item", "__float__")  # of a tensor
+_number_undo: list[Callable[[], None]] = []
 
 
 class Listener(Protocol):
@@ -641,15 +642,21 @@ _grad_users = 0
 _grad_undo: list[Callable[[], None]] = []
 
 
-def listen_to_numbers() -> None:
-    """Hears of the numbers that are read of tensors, until the last `release`."""
-    for name in _NUMBERS:
-        own = vars(torch.Tensor).get(name)
-        if _users == 0 or hasattr(own, "traindbg"):
-            continue
-        ours = listening_number(getattr(torch.Tensor, name))
-        setattr(torch.Tensor, name, ours)
-        _undo.append(functools.partial(_restore, name, ours, own))
+def listen_to_numbers(on: bool) -> None:
+    """Hears of the numbers that are read of tensors, or no more; at the last `release`, too."""
+    global _number_undo
+    if not on or _users == 0:
+        undo, _number_undo = _number_undo, []
+        for each in undo:
+            _undo.remove(each)
+            each()
+    elif not _number_undo:
+        for name in _NUMBERS:
+            own = vars(torch.Tensor).get(name)
+            ours = listening_number(getattr(torch.Tensor, name))
+            setattr(torch.Tensor, name, ours)
+            _number_undo.append(functools.partial(_restore, name, ours, own))
+        _undo.extend(_number_undo)
 
 
 def _restore(name: str, ours: Any, own: Any) -> None:
@@ -932,6 +939,7 @@ def release() -> None:
     while _undo:
         _undo.pop()()
     _grad_undo.clear()
+    _number_undo.clear()
     _scalers.clear()
     _loss_modules.clear()
     checkpoints.clear()

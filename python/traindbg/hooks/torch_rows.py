@@ -251,6 +251,23 @@ class _Seen:
             self.put(brought([tensor for _, tensor in self.later]))
 
 
+def _take_further(seen: _Seen, inputs: torch.Tensor) -> bool:
+    """A further input of a batch. False: it has not one row for each, or cannot be told apart."""
+    seen.has_further = True
+    is_plain, batch = type(inputs) is torch.Tensor, seen.prints.batch
+    if is_plain and may_read(inputs) and seen.prints.take_further(inputs):
+        return True
+    dense = is_plain and inputs.layout is torch.strided
+    if not dense or inputs.dim() < 1 or inputs.shape[0] != batch:
+        return False
+    with own_operations():
+        x = inputs.detach()[:_MOST_ROWS].reshape(min(batch, _MOST_ROWS), -1)
+        found = fingerprints(torch.cat([x, x], 1))  # a single value, too
+        if found is not None:
+            seen.later.append((seen.prints.put_further, found[:, 0].contiguous()))
+    return found is not None
+
+
 def _are_out_of_reach(batches: Iterable[_Seen]) -> bool:
     """To read them would break the capture of a CUDA graph."""
     return any(capturing_graph(tensor) for seen in batches for _, tensor in seen.later)
@@ -283,6 +300,7 @@ class Rows:
         self._in_training_at = -1  # the last step with one in training mode
         self._in_training_steps = 0  # such steps since they were read
         self._labelled_otherwise = 0  # pairs of equal rows
+        self._given: _Seen | None = None  # the last of them
         self._first: _Seen | None = None  # of all batches without gradients
         self._evaluation: list[Any] | None = None  # that began with it
         self._evaluations_again = 0  # those that were the same
@@ -344,25 +362,13 @@ class Rows:
 
     def further_input(self, inputs: torch.Tensor) -> None:
         """The training's batch has it, too: the first alone does not say which label belongs."""
-        if not self._is_open:
-            return
-        last = self._unread[-1]
-        last.has_further = True
-        is_plain = type(inputs) is torch.Tensor
-        if is_plain and may_read(inputs) and last.prints.take_further(inputs):
-            return
-        dense = is_plain and inputs.layout is torch.strided
-        if not dense or inputs.dim() < 1 or inputs.shape[0] != self._batch:
+        if self._is_open and not _take_further(self._unread[-1], inputs):
             self.more_belongs()
-            return
-        with own_operations():
-            x = inputs.detach()[:_MOST_ROWS].reshape(min(self._batch, _MOST_ROWS), -1)
-            found = fingerprints(torch.cat([x, x], 1))  # a single value, too
-        if found is None:
-            self.more_belongs()
-            return
-        with own_operations():
-            last.later.append((last.prints.put_further, found[:, 0].contiguous()))
+
+    def further_given(self, inputs: torch.Tensor) -> None:
+        """So has the batch that was given last, of what may be an evaluation."""
+        if self._given is not None and self._given in self._waiting:
+            _take_further(self._given, inputs)
 
     def more_belongs(self) -> None:
         """To the rows of the training's batch than is seen of them."""
@@ -409,7 +415,7 @@ class Rows:
         """A batch of what may be an evaluation, before so many-th step of the training."""
         if len(self._waiting) == _MOST_WAITING:
             self._pass_on(self._waiting.pop(0))
-        given = self._look_at(inputs, step)
+        given = self._given = self._look_at(inputs, step)
         if given is None:  # the next loss is of this one
             self.give_up()
             return

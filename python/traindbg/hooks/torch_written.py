@@ -17,18 +17,20 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import time
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_rounds_text import Scope, Text, read
+from traindbg.hooks.torch_rounds_text import Text, read
 from traindbg.hooks.torch_sources import USERS, path_of, sources
 from traindbg.hooks.torch_written_text import (
     ABSOLUTES,
     LOSS,
     MEAN,
-    MEANS,
     ROOT,
     SQUARES,
     SUM,
@@ -44,9 +46,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
-_MOST_PLACES = 16  # at which numbers are read
+    from traindbg._core import HotPath
+
+_MOST_PLACES = 12  # at which numbers are read
 _MOST_FRAMES = 60
-_MOST_CALLS = 16  # of the model, at different places
+_MOST_CALLS = 8  # of the model, at different places
+_MOST_LOSSES = 4  # of the first steps
+_MOST_EVALUATIONS = 8  # in which nothing was found
+_FAR_ABOVE = 4  # what a training began with
 _FUNCTIONS = {SQUARES: "mse_loss", ABSOLUTES: "l1_loss"}
 
 
@@ -59,18 +66,21 @@ class _Numbers:
 numbers = _Numbers()
 
 
-def listening_number(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def listening_number(original: Callable[..., Any]) -> Callable[..., Any]:
     """`Tensor.item` and `Tensor.__float__`."""
 
     @functools.wraps(original)
-    def number(self: Any) -> Any:
-        value = original(self)
+    def number(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if has_torch_function_unary(self):  # is to be told of the original, not of us
+            return handle_torch_function(original, (self,), self, *args, **kwargs)
+        value = original(self, *args, **kwargs)
         hears = numbers.hears
         if hears is not None:
             hears(self, value, sys._getframe(1))
         return value
 
-    number.traindbg = True  # type: ignore[attr-defined]  # it is there already
+    number.__module__ = "torch"  # where pickle finds it
+    number.__qualname__ = f"Tensor.{original.__name__}"
     return number
 
 
@@ -81,145 +91,217 @@ class Told(NamedTuple):
     value: float
 
 
-class _Place(NamedTuple):
-    """Where a number is read. `code` is kept, so that no other has its id."""
+class _Call(NamedTuple):
+    """A place in the program's code. The code is kept, so that no other has its id."""
 
     code: CodeType
-    function: str | None  # None: it is something else
-    how: str
+    instruction: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return id(self.code), self.instruction
+
+
+class _Place(NamedTuple):
+    """Where a number is read. `model`: where the model was called whose number it is."""
+
+    at: _Call
+    function: str | None = None  # None: it is something else
+    how: str = ""
+    model: tuple[int, int] | None = None
+
+
+def _innermost() -> _Call | None:
+    """Where the program itself calls what is running now."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            return None
+        if sources.owner(frame.f_code.co_filename) == USERS:
+            return _Call(frame.f_code, frame.f_lasti)
+        frame = frame.f_back
+    return None
 
 
 class WrittenEvaluations:
-    """One per recording. `listen()` is called before there may be any."""
+    """One per recording. `listen(on)`: to the numbers that are read of tensors, or no more."""
 
-    def __init__(self, listen: Callable[[], None]) -> None:
+    def __init__(self, hot: HotPath, listen: Callable[[bool], None]) -> None:
         self.told: Callable[[Told], None] | None = None  # hears of them
+        self._hot = hot
         self._listen = listen
-        self._is_over = False
+        self._is_over = self._listens = False
         self._thread = 0  # of the training
         self.forget()
 
     def forget(self) -> None:
         """Another training begins."""
         self._trained_with: set[str] = set()  # of `_FUNCTIONS`
-        self._trains_otherwise = False  # by other functions, or by sums
+        self._trains_otherwise = False  # by other functions, by sums, or of other than outputs
+        self._losses: list[torch.Tensor] = []  # of the first steps
+        self._output: weakref.ref[torch.Tensor] | None = None  # of the model, in training
+        self._calls: dict[tuple[int, int], _Call] = {}  # where the model is called
         self._places: dict[tuple[int, int], _Place] = {}
-        self._called: dict[tuple[int, int], CodeType] = {}  # where the model is called
-        self._texts: dict[str, Text | None] = {}  # of this evaluation
+        self._text: tuple[str, Text | None] | None = None  # of the file that was read last
         self._step = -1
-        self._calls = self._elements = 0
+        self._evaluations = 0  # with nothing found
+        self._last: _Call | None = None  # of the model, of which no number was read
+        self._elements = 0  # that it returned there
+        self._passes = 0  # of it since the last number
 
     def end(self) -> None:
         """Evaluations are heard of otherwise, or it is over."""
+        if self._is_over:
+            return
         self._is_over = True
         self.forget()
         if numbers.hears == self._heard:
             numbers.hears = None
+        if self._listens:
+            self._listens = False
+            self._listen(False)
 
-    def trained_by(self, function: str, is_mean: bool) -> None:
+    @property
+    def listens(self) -> bool:
+        """Whether it is to hear of what the model returns in evaluations."""
+        return len(self._losses) > 0 and self._trains_alike
+
+    @property
+    def _trains_alike(self) -> bool:
+        return not (self._trains_otherwise or len(self._trained_with) > 1)
+
+    # A training.
+
+    def model_trains(self, output: Any) -> None:
+        """The model has returned, in a step of the training that is looked at."""
+        if self._is_over:
+            return
+        self._output = weakref.ref(output) if type(output) is torch.Tensor else None
+        self._note(_innermost())
+
+    def trained_by(self, function: str, value: torch.Tensor, given: Any, is_mean: bool) -> None:
         """A loss function's value has a gradient."""
-        if is_mean and function in _FUNCTIONS.values():
-            self._trained_with.add(function)
-        else:
+        if self._is_over:
+            return
+        output = None if self._output is None else self._output()
+        is_output = output is not None and type(given) is torch.Tensor
+        is_output = is_output and given.data_ptr() == output.data_ptr()  # type: ignore[union-attr]
+        is_output = is_output and given.numel() == output.numel()  # type: ignore[union-attr]
+        is_known = is_mean and function in _FUNCTIONS.values() and value.numel() == 1
+        if not is_known or (output is not None and not is_output):
             self._trains_otherwise = True
+        else:
+            self._trained_with.add(function)
+            self._keep(value)
+
+    def lowered(self, root: torch.Tensor) -> None:
+        """`backward` is called on it, and no loss function was heard."""
+        if not self._is_over:
+            self._keep(root)
+
+    def _keep(self, loss: torch.Tensor) -> None:
+        if len(self._losses) < _MOST_LOSSES:
+            self._losses.append(loss.detach())
+
+    # An evaluation.
 
     def model_returned(self, output: Any, step: int) -> None:
         """In an evaluation, before so many-th step of the training."""
-        if self._is_over or self.told is None:
+        if not self.listens or self.told is None or step == 0:
             return
-        if self._step < 0:
-            self._listen()
         if step != self._step:
-            self._texts.clear()
-            self._step, self._calls, self._elements = step, 0, 0
-        tensor = output if isinstance(output, torch.Tensor) else None
-        self._calls += 1
-        self._elements += 0 if tensor is None else tensor.numel()
-        self._note_frames()
+            self._step = step
+            self._text = None
+            self._passes = 0
+            self._evaluations += 1
+        if self._evaluations > _MOST_EVALUATIONS:
+            self.end()
+            return
+        if not self._listens:
+            self._listens = True
+            self._listen(True)
+        is_plain = type(output) is torch.Tensor and output.is_floating_point()
+        self._last, self._elements = _innermost(), output.numel() if is_plain else 0
+        self._passes += 1
+        self._note(self._last)
         self._thread = threading.get_ident()
         numbers.hears = self._heard
 
-    def _training_goes_on(self) -> None:
-        """What is read from now on is of the training."""
-        self._texts.clear()
-        if numbers.hears == self._heard:
-            numbers.hears = None
-
-    def _note_frames(self) -> None:
-        frame: FrameType | None = sys._getframe(2)
-        for _ in range(_MOST_FRAMES):
-            if frame is None or len(self._called) >= _MOST_CALLS:
-                return
-            code = frame.f_code
-            if sources.owner(code.co_filename) == USERS:
-                self._called.setdefault((id(code), frame.f_lasti), code)
-                if code.co_name == "<module>":
-                    return
-            frame = frame.f_back
+    def _note(self, call: _Call | None) -> None:
+        if call is not None and len(self._calls) < _MOST_CALLS:
+            self._calls.setdefault(call.key, call)
 
     def _heard(self, tensor: Any, value: Any, frame: FrameType) -> None:
         if threading.get_ident() != self._thread:
             return
         if torch.is_grad_enabled():
-            self._training_goes_on()
-        elif self._calls == 0 or type(value) is not float or type(tensor) is not torch.Tensor:
+            numbers.hears = self._text = None  # the training goes on
             return
-        elif sources.owner(frame.f_code.co_filename) == USERS:
+        if self._last is None or type(value) is not float or type(tensor) is not torch.Tensor:
+            return
+        if sources.owner(frame.f_code.co_filename) == USERS:
+            begin = time.perf_counter_ns()
             guarded("written evaluations", self._number_read, value, frame)
+            self._hot.nanos += time.perf_counter_ns() - begin
 
     def _number_read(self, value: float, frame: FrameType) -> None:
-        key = id(frame.f_code), frame.f_lasti
-        place = self._places.get(key)
+        at = _Call(frame.f_code, frame.f_lasti)
+        place = self._places.get(at.key)
         if place is None:
             if len(self._places) >= _MOST_PLACES:
                 return
-            place = self._places[key] = self._place_of(frame)
-        if place.function is None:
+            place = self._places[at.key] = self._place_of(at)
+            is_new = True
+        else:
+            is_new = False
+        if place.function is None or self._last is None or place.model != self._last.key:
             return
-        calls, elements, how = self._calls, self._elements, place.how
-        if how in (MEAN, ROOT) and place.function and calls != 1:
-            return  # of one of several passes, or of a sequence of them
-        if how == SUM:
-            if elements == 0:
-                return
-            value /= elements
-        elif how == MEANS:
-            value /= calls
-        elif how == ROOT:
+        if place.how == SUM and self._elements > 0:
+            value /= self._elements
+        elif place.how == ROOT:
             value *= value
-        self._calls = self._elements = 0
-        if self.told is not None:
+        elif place.how != MEAN:
+            return
+        if is_new and not self._may_be_a_loss(value):
+            self._places[at.key] = _Place(at)
+            return
+        passes, self._last, self._passes, self._evaluations = self._passes, None, 0, 0
+        if self.told is not None and passes == 1:  # else of a sequence of them
             self.told(Told(place.function, value))
 
-    def _place_of(self, frame: FrameType) -> _Place:
-        code = frame.f_code
-        unknown = _Place(code, None, "")
-        file = code.co_filename
-        text = self._text_of(file, frame)
-        call = None if text is None else node_at(text, code, frame.f_lasti)
+    def _may_be_a_loss(self, value: float) -> bool:
+        """Beside those of the first steps: not in another unit, and not exactly right."""
+        known = [float(loss) for loss in self._losses]
+        return bool(known) and 0 < value < _FAR_ABOVE * max(known)
+
+    def _place_of(self, at: _Call) -> _Place:
+        file = at.code.co_filename
+        if self._text is None or self._text[0] != file:
+            self._text = file, read(path_of(file), {}, [at.code])
+        text = self._text[1]
+        call = None if text is None else node_at(text, *at)
         value = None if call is None else read_by(call)
         if text is None or value is None:
-            return unknown
-        models: set[ast.AST] = set()
-        for (_, instruction), called in self._called.items():
-            node = node_at(text, called, instruction) if called.co_filename == file else None
-            models.update([] if node is None else [node])
-        found = meaning_of(value, Scope(text, text.scope_of(value)), models)
-        return _Place(code, self._function_of(found, text), "" if found is None else found.how)
+            return _Place(at)
+        models: dict[ast.AST, tuple[int, int]] = {}
+        for known in self._calls.values():
+            node = node_at(text, *known) if known.code.co_filename == file else None
+            if node is not None:
+                models[node] = known.key
+        found = meaning_of(value, text, models)
+        if found is None or found.model is None:
+            return _Place(at)
+        function = self._function_of(found, trained_by(text, models))
+        return _Place(at, function, found.how, models[found.model])
 
-    def _text_of(self, file: str, frame: FrameType) -> Text | None:
-        if file not in self._texts:
-            self._texts[file] = read(path_of(file), frame.f_globals, [frame.f_code])
-        return self._texts[file]
-
-    def _function_of(self, found: Meaning | None, text: Text) -> str | None:
+    def _function_of(self, found: Meaning, trained: Meaning | None) -> str | None:
         """What the training lowers, if that is what was read."""
-        if found is None:
+        if not self._trains_alike:
             return None
         if found.of == LOSS:
-            return None if self._trained_with or self._trains_otherwise else ""
-        function = _FUNCTIONS[found.of]
-        if self._trained_with or self._trains_otherwise:
-            is_that = self._trained_with == {function} and not self._trains_otherwise
-            return function if is_that else None
-        return "" if trained_by(text) == Meaning(found.of, MEAN) else None
+            return None if self._trained_with else ""
+        if self._trained_with:
+            function = _FUNCTIONS[found.of]
+            return function if function in self._trained_with else None
+        is_that = trained is not None and trained.of == found.of
+        return "" if is_that else None

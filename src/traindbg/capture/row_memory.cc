@@ -6,6 +6,7 @@ namespace traindbg::capture {
 namespace {
 
 constexpr std::int64_t kFewestAgain = 40;
+constexpr std::int64_t kFewestFirstsAgain = 64;
 
 }  // namespace
 
@@ -13,7 +14,7 @@ void RowMemory::learn(const RowPrints& rows) {
     const std::size_t count = rows.size();
     const auto number = static_cast<std::int64_t>(count);
     const bool is_full = known_.size() >= kMostKnownRows;
-    const std::int64_t alike = equal_pairs(count, [&](std::size_t row) { return rows.both(row); });
+    const std::int64_t alike = equal_pairs(count, [&](std::size_t row) { return rows.whole(row); });
     looked_at_ += is_full ? 0 : number;
     pairs_ += number * (number - 1) / 2;
     alike_ += alike;
@@ -21,7 +22,11 @@ void RowMemory::learn(const RowPrints& rows) {
         half_alike_[half] +=
             equal_pairs(count, [&](std::size_t row) { return rows.half(row, half); }) - alike;
     for (std::size_t row = 0; !is_full && row < count; ++row) {
-        known_.insert(rows.both(row));
+        const bool is_again = !known_.insert(rows.whole(row)).second;
+        if (rows.has_further()) {
+            firsts_again_ += firsts_.insert(rows.both(row)).second ? 0 : 1;
+            wholes_again_ += is_again ? 1 : 0;
+        }
         for (std::size_t half = 0; half < kHalves; ++half) halves_[half].insert(rows.half(row, half));
     }
     learn_labels(rows);
@@ -61,14 +66,24 @@ RowMemory::Figures RowMemory::figures() const noexcept {
 
 RowMemory::Found RowMemory::find(const RowPrints& rows) const noexcept {
     Found found;
+    const bool by_first = by_first_alone(rows);
+    const NumberSet& set = by_first && firsts_.size() > 0 ? firsts_ : known_;
+    const auto is_known = [&](std::size_t row) {
+        return set.has(by_first ? rows.both(row) : rows.whole(row));
+    };
     const auto has = [&](std::size_t row, Half half) { return halves_[half].has(rows.half(row, half)); };
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (known_.has(rows.both(row))) ++found.known;
+        if (is_known(row)) ++found.known;
         else if ((has(row, kFirstHalf) && has(row, kSecondHalf)) ||
                  (has(row, kEvenHalf) && has(row, kOddHalf)))
             ++found.half_alike;
     }
     return found;
+}
+
+bool RowMemory::by_first_alone(const RowPrints& rows) const noexcept {
+    const bool are_others_made_anew = firsts_again_ >= kFewestFirstsAgain && wholes_again_ == 0;
+    return !rows.has_further() || firsts_.size() == 0 || are_others_made_anew;
 }
 
 std::optional<RowMemory::Relabelled> RowMemory::relabelled() const noexcept {

@@ -83,6 +83,7 @@ class RowPrints {
     [[nodiscard]] std::int64_t changes(std::size_t row) const noexcept {
         return row < changes_.size() ? changes_[row] : 0;
     }
+    [[nodiscard]] bool has_further() const noexcept { return !further_.empty(); }
     // One for each row; empty where they are not known, or where no label comes twice: those are numbers of
     // the rows or amounts.
     [[nodiscard]] std::span<const RowLabel> labels() const noexcept { return labels_; }

@@ -51,6 +51,42 @@ TEST(RowMemory, KnowsRowsAgain) {
     EXPECT_EQ(figures.alike, 0);
 }
 
+// The rows with a number in a second input, another one for each row from `first` on.
+RowPrints with_numbers(RowPrints rows, std::int64_t first) {
+    std::vector<std::int64_t> numbers;
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        numbers.push_back(first + static_cast<std::int64_t>(row));
+    EXPECT_TRUE(rows.put_further(numbers));
+    return rows;
+}
+
+TEST(RowMemory, KnowsRowsAgainByAllTheirInputs) {
+    RowMemory memory;
+    memory.learn(with_numbers(rows_from(0, 40), 100));
+    memory.learn(with_numbers(rows_from(0, 40), 200));  // of the same nodes, say, with other edges
+    EXPECT_EQ(memory.figures().known, 80);
+    EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 100)).known, 40);
+    EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 300)).known, 0);
+    EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 300)).half_alike, 40);
+    EXPECT_EQ(memory.find(rows_from(0, 40)).known, 40);  // of them, the second input is not known
+}
+
+TEST(RowMemory, ASecondInputThatIsMadeAnewEachTimeTellsNothing) {
+    RowMemory memory;
+    memory.learn(with_numbers(rows_from(0, 40), 100));
+    for (std::int64_t pass = 1; pass < 3; ++pass) {
+        EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 9000)).known, 0);
+        memory.learn(with_numbers(rows_from(0, 40), 100 * (pass + 1)));
+    }
+    EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 9000)).known, 40);
+}
+
+TEST(RowMemory, RowsThatWereTrainedWithoutASecondInput) {
+    RowMemory memory;
+    memory.learn(rows_from(0, 40));
+    EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 100)).known, 40);
+}
+
 TEST(RowMemory, CountsWhatIsAlikeInOneHalfApart) {
     RowMemory memory;
     memory.learn(prints_of({1, 5, 1, 6, 2, 6, 2, 6}));

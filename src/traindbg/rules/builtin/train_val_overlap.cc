@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -18,13 +21,19 @@ const model::RuleInfo kTrainValOverlap = {
     .when =
         "At least `rows` evaluated rows, and at least the share `share` of all that were looked at, are "
         "rows that the model was trained on, bit for bit. Severity: warning.\n"
-        "- Some rows of the model's first input are recognised by fingerprints. `share` is measured "
-        "relative to the part of the training's rows that were looked at.\n"
+        "- Some rows of the model's inputs are recognised by fingerprints: by all inputs with one row for "
+        "each, but by the first alone where the others never come again. `share` is measured relative to the "
+        "part of the training's rows that were looked at.\n"
         "- Whole evaluation: no evaluated batch is free of the training's rows beyond chance (0.01 %).\n"
         "- Another data set beside it: other batches are free of them, but batches that hold some always "
         "hold other rows, too, and at least `rows` of the training's. Two evaluations must show it.\n"
         "- For such a data set, all batches that hold some must have fewer rows than 70 % of the "
         "training's, and all of the training's rows must be remembered.\n"
+        "- Free at first: the first evaluations hold none of the training's rows, and the others, three or "
+        "more, hold them as above. By then the training had at least 5 % more rows than it has at a time. "
+        "Its "
+        "loss, of whose start less than 80 % was left by the last free evaluation, did not jump back half of "
+        "the way.\n"
         "- All evaluated rows are the training's: two evaluations must show it. One is enough if it is "
         "short: fewer than 40 batches, with fewer than half as many of the training's rows as are known.\n"
         "- Rows alike by nature, recognised by pairs that agree in one half only: nine in ten must be "
@@ -50,10 +59,10 @@ const model::RuleInfo kTrainValOverlap = {
     .healthy =
         "The training data evaluated beside other data, to compare the two, or at the end alone; the loss of "
         "the training batch, computed once more; a training on all data at once, evaluated on them; rows of "
-        "few values that are equal by nature; folds, each with a model of its own.",
+        "few values that are equal by nature; folds, each with a model or first weights of its own.",
     .cost =
         "At the first 100 steps and then at every 50th, at the first 50 evaluated batches and then at every "
-        "10th: fingerprints of up to 64 rows of the model's first input, by up to 256 values of each. At "
+        "10th: fingerprints of up to 64 rows of the model's inputs, by up to 256 values of each. At "
         "most 16,384 rows are remembered.",
     .original = "",
     .source =
@@ -75,6 +84,8 @@ class TrainValOverlap final : public Rule {
             train_step_ = step.step();
             batch_ = std::max(batch_, rows_of_input(step));
             if (open_.batches > 0) close(sink);
+            if (loss_.observe(step) && after_free_.size() < kStepsAfter)
+                after_free_.push_back(loss_.recent().last(1).front());
             if (is_scored_) on_unscored_beside(step, sink);
             else on_unscored(step, sink);
             return;
@@ -128,7 +139,8 @@ class TrainValOverlap final : public Rule {
 
     // Another training begins in the same process: what was remembered is forgotten.
     void begin_anew() {
-        open_ = all_ = beside_ = {};
+        open_ = all_ = beside_ = later_ = {};
+        later_evaluations_ = free_evaluations_ = 0;
         evaluations_ = beside_evaluations_ = 0;
         is_short_ = is_scored_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
@@ -221,9 +233,15 @@ class TrainValOverlap final : public Rule {
         // Of evaluations without a loss a part of the rows is looked at only: together they tell.
         all_.longest_without = is_scored_ ? std::max(all_.longest_without, now.longest_without)
                                           : all_.longest_without + now.longest_without;
+        take_turn(now);
         if (evaluations_ == 1) is_short_ = now.batches < 40 && now.trained < 0.5 * known_;
         if (is_overlap()) {
             fire(sink, kRows, {all_.trained, judged_rows(), evaluations_, share()});
+            fired_ = true;
+        } else if (have_joined()) {
+            fire(sink, kRows,
+                 {later_.trained, later_.rows, later_evaluations_, later_.trained / later_.rows,
+                  free_evaluations_});
             fired_ = true;
         } else if (fired_) {
             sink.clear(kRows);
@@ -248,6 +266,37 @@ class TrainValOverlap final : public Rule {
     [[nodiscard]] bool is_beside_another() const {
         return evaluations_ >= 2 && is_scored_ && are_known() && all_.is_mixed && all_.mixed_size > 0 &&
                all_.mixed_size < kPartOfTraining * of_training_ && all_.rows > all_.mixed_rows;
+    }
+    // The first evaluations are free of the training's rows; what comes from the first one on that is not is
+    // counted apart.
+    void take_turn(const Evaluation& now) {
+        if (later_evaluations_ == 0 && now.trained <= 0) {
+            ++free_evaluations_;
+            is_free_known_ = are_known();
+            level_when_free_ = loss_.count() > 0 ? loss_.level() : 0;
+            after_free_.clear();
+            return;
+        }
+        ++later_evaluations_;
+        later_.rows += now.rows;
+        later_.trained += now.trained;
+        later_.half += now.half;
+        later_.longest_without = std::max(later_.longest_without, now.longest_without);
+    }
+    // What was evaluated at first was trained on then, and what was trained on is evaluated, as where each
+    // fold or epoch splits the data anew and one model goes through all of them.
+    [[nodiscard]] bool have_joined() const {
+        if (free_evaluations_ == 0 || later_evaluations_ < kLaterEvaluations || !is_scored_) return false;
+        if (!is_free_known_ || known_ < kMoreThanItHas * of_training_) return false;
+        const double share = later_.trained / later_.rows;
+        return later_.trained >= rows_ && share >= share_ && is_by_chance(share, later_.longest_without) &&
+               goes_on_learned() && !is_by_nature(later_, share);
+    }
+    // The weights are not set back to where they began: a fold that has first weights of its own begins with
+    // the loss of an untrained model.
+    [[nodiscard]] bool goes_on_learned() const {
+        if (after_free_.size() < kFewestAfter || level_when_free_ >= kMostLeft * loss_.start()) return false;
+        return median(after_free_) < 0.5 * (level_when_free_ + loss_.start());
     }
     // Whether so many rows in a row may have none of the training's where a share of all have.
     static bool is_by_chance(double share, double without) {
@@ -285,6 +334,7 @@ class TrainValOverlap final : public Rule {
         double trained = 0, rows = 0;
         std::uint64_t evaluations = 0;
         double share = 0;
+        std::uint64_t free_evaluations = 0;  // before those
     };
     void fire(FindingSink& sink, const char* key, const Found& found) const {
         model::Finding finding;
@@ -302,6 +352,11 @@ class TrainValOverlap final : public Rule {
                                      "% of what is evaluated was trained on.",
                                      100 * remembered(), 100 * found.share)
                                : std::string(".");
+        if (found.free_evaluations > 0)
+            finding.message += base::format(
+                " {} {} before {} free of such rows: since then the model was trained on what was held out.",
+                found.free_evaluations, found.free_evaluations == 1 ? "evaluation" : "evaluations",
+                found.free_evaluations == 1 ? "was" : "were");
         finding.fix =
             "Split once, before rows are copied, augmented or cut into windows, and give the evaluation the "
             "part that the training does not have.";
@@ -318,6 +373,12 @@ class TrainValOverlap final : public Rule {
     static constexpr double kMostUnscored = 48;
     static constexpr double kMostMixed = 0.95;      // of a set's rows, that has others than the training's
     static constexpr double kPartOfTraining = 0.7;  // rows of such a set: of more, it may be all data
+    // Evaluations with rows of the training, after ones without any; the training's rows by then, of those
+    // that it has at a time; of the first loss, what is left at most of a training that has learned; steps
+    // that tell whether it begins anew.
+    static constexpr std::uint64_t kLaterEvaluations = 3;
+    static constexpr double kMoreThanItHas = 1.05, kMostLeft = 0.8;
+    static constexpr std::size_t kStepsAfter = 10, kFewestAfter = 3;
     static constexpr const char* kRows = "rows";
     static constexpr const char* kBeside = "rows without a loss";
     static constexpr double kBatchesBeside = 2;  // of an evaluation without a loss, at least
@@ -337,6 +398,14 @@ class TrainValOverlap final : public Rule {
     // Of batches without a loss in trainings that compute one of others, and the rows known meanwhile.
     Evaluation beside_;
     double beside_known_ = 0;
+    // From the first evaluation on that has some of the training's rows, and what was so at the last one
+    // before it.
+    Evaluation later_;
+    std::uint64_t free_evaluations_ = 0, later_evaluations_ = 0;
+    bool is_free_known_ = false;  // all of the training's rows are
+    double level_when_free_ = 0;  // of the training's loss
+    std::vector<double> after_free_;
+    TrainingLoss loss_;
     std::uint64_t beside_evaluations_ = 0;
 };
 
