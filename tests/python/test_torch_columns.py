@@ -13,6 +13,7 @@ from traindbg.hooks.torch_columns import (
     group_means_column,
     one_sided_column,
     ordered_column,
+    parts_of_label,
 )
 
 
@@ -368,3 +369,39 @@ def test_a_table_beside_an_input_of_whole_numbers_is_compared(run_dir, is_first)
     compared = "loop/label_compared_with"
     assert is_first or run.scalars(compared).values.tolist() == 4 * [1]
     assert (compared in run.names()) == (not is_first)
+
+
+def _bills(rows: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three columns of which the label is the sum where it was taken apart, and two others."""
+    torch.manual_seed(0)
+    parts = torch.rand(rows, 3) * torch.tensor([1.0, 4.0, 2.0])
+    label = parts.sum(1)
+    parts[label < label.median() + 0.5] = 0.0
+    x = torch.cat([torch.randn(rows, 2), (parts - parts.mean(0)) / parts.std(0)], 1)
+    return x, label / 20 - 1
+
+
+def test_columns_that_add_up_to_the_label_where_they_are_filled_in():
+    x, y = _bills()
+    found = parts_of_label(x, y)
+    assert found is not None
+    assert (found.columns, found.column) == (3, 2)
+    assert 11 <= found.rows <= 32
+    assert found.error < 1e-5
+    assert found.others > 0.2
+    found = parts_of_label(x, y + 0.01 * torch.randn(len(y)))
+    assert found is not None
+    assert found.error > 1e-2
+    found = parts_of_label(x[:, :4], y)  # one part is not there
+    assert found is not None
+    assert found.error > 1e-2
+
+
+def test_tables_whose_columns_are_filled_in_everywhere_or_with_few_values_have_no_parts():
+    x, y = _bills()
+    assert parts_of_label(torch.randn(64, 5), y) is None
+    assert parts_of_label((x > 0).float(), y) is None
+    assert parts_of_label(x, (y > 0).long()) is None
+    assert parts_of_label(x, (y > 0).float()) is None
+    assert parts_of_label(x[:20], y[:20]) is None
+    assert parts_of_label(torch.where(torch.rand(64, 5) < 0.02, torch.nan, x), y) is None

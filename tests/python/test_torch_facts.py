@@ -411,6 +411,77 @@ def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer
         assert values == pytest.approx([deviations[step] / unit for step in steps], rel=1e-5)
 
 
+class BesideLearned(nn.Module):
+    """The prior of the latent variables is learned from a part of the input."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.form = form
+        self.prior, self.both = nn.Linear(6, 8), nn.Linear(12, 8)
+        self.decode = nn.Linear(4, 12)
+
+    def once(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        of = torch.distributions.Normal
+        mean, log_std = self.both(x).chunk(2, 1)
+        prior_mean, prior_log_std = self.prior(x[:, :6]).chunk(2, 1)
+        z = mean + log_std.exp() * torch.randn_like(mean)
+        if self.form == "density":  # of what was drawn: a part of it is noise for ever
+            penalty = of(mean, log_std.exp()).log_prob(z)
+        elif self.form == "distributions":
+            posterior, prior = of(mean, log_std.exp()), of(prior_mean, prior_log_std.exp())
+            penalty = torch.distributions.kl_divergence(posterior, prior)
+        else:
+            ratio = (2 * (log_std - prior_log_std)).exp()
+            away = prior_mean - mean if self.form == "turned" else mean - prior_mean
+            distance = away**2 / (2 * prior_log_std).exp()
+            penalty = 0.5 * (ratio + distance - 1) - (log_std - prior_log_std)
+        # How far the means are from what the prior says, beside the noise.
+        away = (mean - prior_mean).detach().var(0, unbiased=False)
+        noise = (2 * log_std).exp().detach().mean(0)
+        self.nats = (away / noise).log1p().sum().item() / 2
+        return self.decode(z), penalty.sum(1).mean()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        made, penalty = self.once(x)
+        if self.form == "series":
+            made, again = self.once(made)
+            penalty = penalty + again
+        return made, penalty
+
+
+@pytest.mark.parametrize(
+    ("form", "is_told"),
+    [
+        ("plain", True),
+        ("turned", True),
+        ("distributions", True),
+        ("density", False),
+        ("series", False),
+    ],
+)
+def test_what_they_tell_beside_a_learned_prior(tmp_path: Path, form: str, is_told: bool) -> None:
+    torch.manual_seed(2)
+    model = BesideLearned(form)
+    nats: list[float] = []
+
+    def loss_of(module: nn.Module, step: int) -> torch.Tensor:
+        x, _ = data(step)
+        made, penalty = module(x)
+        nats.append(model.nats)
+        return (made - x).square().mean() + 0.01 * penalty
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.Adam(model.parameters(), lr=0.01), 12, loss_of)
+    name = "loop/latent_information/both"
+    assert (name in td.Run(tmp_path / "run").names()) == is_told
+    if is_told:
+        steps, values = fact(tmp_path / "run", name)
+        assert values == pytest.approx([nats[step] for step in steps], rel=1e-4)
+    # Beside that of the prior, where the loss shows it by itself.
+    has_deviation = "loop/latent_deviation/both" in td.Run(tmp_path / "run").names()
+    assert has_deviation == (form == "distributions")
+
+
 class LayerOfHalves(nn.Module):
     """One layer gives mean and log variance of 4 variables for each of 6 places."""
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from traindbg.hooks.torch_graph import look_at_graph
 from traindbg.hooks.torch_parameters import Owner
+from traindbg.hooks.torch_sigmoid_twice import BEFORE_LOGARITHM, BEFORE_LOGITS, BEFORE_SOFTMAX
 
 ROWS, LABELS = 5, 4
 torch.manual_seed(0)
@@ -20,7 +21,7 @@ X, Y, CLASSES = torch.randn(ROWS, 6), torch.ones(ROWS, LABELS), torch.tensor([0,
 with_logits = F.binary_cross_entropy_with_logits
 
 
-def told_of(loss: torch.Tensor) -> tuple[str, bool] | None:
+def told_of(loss: torch.Tensor) -> tuple[str, str] | None:
     owners = {
         id(parameter): Owner(f"{path}.{name}", path, type(module).__name__, 0)
         for path, module in NET.named_modules()
@@ -41,22 +42,63 @@ def test_before_a_loss_with_logits() -> None:
         NET(X).t().sigmoid().t(),
         NET(X).sigmoid().double().float()[torch.arange(ROWS)],
     ):
-        assert told_of(with_logits(given, Y)) == ("2", True)
-        assert told_of(with_logits(given, Y, pos_weight=torch.full((LABELS,), 2.0))) == ("2", True)
-        assert told_of(2 * with_logits(given, Y, reduction="none").mean() + 1) == ("2", True)
-    assert told_of(with_logits(NET(X).sigmoid().amax(1), Y[:, 0])) == ("2", True)
-    assert told_of(with_logits(NET(X).sigmoid().mean(1), Y[:, 0])) == ("2", True)
-    assert told_of(-Bernoulli(logits=NET(X).sigmoid()).log_prob(Y).mean()) == ("2", True)
+        assert told_of(with_logits(given, Y)) == ("2", BEFORE_LOGITS)
+        assert told_of(with_logits(given, Y, pos_weight=torch.full((LABELS,), 2.0))) == (
+            "2",
+            BEFORE_LOGITS,
+        )
+        assert told_of(2 * with_logits(given, Y, reduction="none").mean() + 1) == (
+            "2",
+            BEFORE_LOGITS,
+        )
+    assert told_of(with_logits(NET(X).sigmoid().amax(1), Y[:, 0])) == ("2", BEFORE_LOGITS)
+    assert told_of(with_logits(NET(X).sigmoid().mean(1), Y[:, 0])) == ("2", BEFORE_LOGITS)
+    assert told_of(-Bernoulli(logits=NET(X).sigmoid()).log_prob(Y).mean()) == ("2", BEFORE_LOGITS)
 
 
 def test_of_products() -> None:
     left, right = NET(X), NET(X.flip(0))
-    assert told_of(with_logits((left * right).sum(1).sigmoid(), Y[:, 0])) == ("", True)
+    assert told_of(with_logits((left * right).sum(1).sigmoid(), Y[:, 0])) == ("", BEFORE_LOGITS)
 
 
 def test_before_a_cross_entropy_of_classes() -> None:
-    assert told_of(F.cross_entropy(NET(X).sigmoid(), CLASSES)) == ("2", False)
-    assert told_of(F.nll_loss(F.log_softmax(NET(X).sigmoid(), 1), CLASSES)) == ("2", False)
+    assert told_of(F.cross_entropy(NET(X).sigmoid(), CLASSES)) == ("2", BEFORE_SOFTMAX)
+    assert told_of(F.nll_loss(F.log_softmax(NET(X).sigmoid(), 1), CLASSES)) == ("2", BEFORE_SOFTMAX)
+
+
+def test_before_the_logarithm_of_a_sigmoid() -> None:
+    gate = NET(X).sigmoid()
+    p = gate.sigmoid()
+    by_hand = 1 / (1 + torch.exp(-gate))
+    clamped = by_hand.flatten(1).clamp(1e-6, 1 - 1e-6)
+    for loss in (
+        -(Y * clamped.log() + (1 - Y) * (1 - clamped).log()).mean(),
+        -(Y * (p + 1e-8).log()).sum(),
+        -(1 - p + 1e-8).log().mean(),
+        -(Y * p + (1 - Y) * (1 - p)).log().mean(),
+        -torch.where(Y > 0, p, 1 - p).log().mean(),
+        F.binary_cross_entropy(p, Y),
+        F.binary_cross_entropy(p.view(-1), Y.view(-1), weight=torch.full((ROWS * LABELS,), 2.0)),
+        -F.logsigmoid(gate).mean(),
+    ):
+        assert told_of(loss) == ("2", BEFORE_LOGARITHM)
+
+
+def test_no_sigmoid_twice_before_a_logarithm() -> None:
+    x, gate = NET(X), NET(X).sigmoid()
+    for loss in (
+        F.binary_cross_entropy((10 * gate - 5).sigmoid(), Y),
+        -(1 / (1 + torch.exp(-x))).log().mean(),
+        -(1 / (1 + torch.exp(-x)) + 1e-8).log().mean(),
+        -torch.sigmoid(gate - gate.flip(0)).log().mean(),  # one is to be above the other
+        -F.logsigmoid(gate - gate.flip(0)).mean(),
+        -F.logsigmoid(x).mean(),
+        -(gate * x.sigmoid()).log().mean(),
+        -torch.sigmoid(NET[2](NET[:2](X).sigmoid())).log().mean(),
+        (gate.sigmoid() - Y).square().mean(),
+        -(1 + torch.exp(-gate)).log().mean(),
+    ):
+        assert told_of(loss) is None
 
 
 def test_no_sigmoid_twice() -> None:

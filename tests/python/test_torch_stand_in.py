@@ -137,6 +137,57 @@ def test_what_is_no_stand_in(kind, run_dir):
     assert td.Run(run_dir).names("^input/") == []
 
 
+class Feed:
+    """Rows of the data; one that stands still takes the same ones each time."""
+
+    def __init__(self, stands_still):
+        self.rows = torch.randn(40, 8), torch.randint(3, (40,))
+        self.cursor, self.stands_still = 0, stands_still
+
+    def next(self):
+        rows = torch.arange(self.cursor, self.cursor + 10)
+        self.cursor = 0 if self.stands_still else (self.cursor + 10) % 40
+        return tuple(each[rows] for each in self.rows)
+
+
+def train_by(feed, loss_of, model, run_dir):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, every=1):
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            loss_of(*feed.next()).backward()
+            optimizer.step()
+    return td.Run(run_dir)
+
+
+@pytest.mark.parametrize("stands_still", [True, False])
+def test_the_data_of_a_feed_that_stands_still_are_the_inputs(stands_still, run_dir):
+    torch.manual_seed(0)
+    model = Classifier()
+    run = train_by(Feed(stands_still), model.loss, model, run_dir)
+    assert run.names("^input/") == ["input/body.0"]
+    assert (len(set(maxima(run, "input/body.0").values())) == 1) == stands_still
+
+
+@pytest.mark.parametrize("kind", ["something changes", "words", "no table"])
+def test_what_stands_still_beside_data_is_no_stand_in(kind, run_dir):
+    torch.manual_seed(0)
+    pair, scale = Pair(), nn.Flatten()
+    pair.scale = scale
+    pair.words = nn.Embedding(40, 8)
+
+    def loss_of(x, labels):
+        if kind == "words":
+            return pair.words(labels).mean()
+        if kind == "no table":
+            return pair.judge(x[0].clone()).mean()
+        # The data go into a part without parameters, twice, and a grid is made anew each time.
+        features = scale(torch.randn(10, 8)) + scale(x)
+        return (pair.judge(torch.linspace(0, 1, 80).reshape(10, 8)).T @ features).mean()
+
+    assert train_by(Feed(stands_still=True), loss_of, pair, run_dir).names("^input/") == []
+
+
 def test_inputs_of_the_model_in_evaluations_are_others(run_dir):
     """A frozen body is computed with apart; evaluations call the model."""
     torch.manual_seed(0)

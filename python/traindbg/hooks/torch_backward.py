@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_dense_weights import DenseWeights
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_drivers import SKIPPED_UNTIL_A_STEP
 from traindbg.hooks.torch_gradients import GRADIENTS_BEFORE, first_not_finite, is_not_finite
@@ -90,6 +91,7 @@ class BackwardObserver:
         self._micro = micro
         self._losses = losses
         self._gradients = gradients
+        self._dense_weights = DenseWeights(tensors)
         self._looks_from = _PASSES_UNTIL_A_LOOK
         self._last_passes = 0  # of the step under way, at the last look
 
@@ -136,6 +138,7 @@ class BackwardObserver:
                 if root is not None:
                     guarded("written-out losses", self._take_compared, root)
                     guarded("own tokens", self._facts.tell_own_tokens, root)
+                    guarded("weights of classes", self._dense_weights.backward_begins, root)
                 if isinstance(root, torch.Tensor) and root.numel() == 1:
                     guarded("loop", self._losses.tell_unreduced, root)
         elif self._hot.due & _LOOP:

@@ -21,6 +21,9 @@ _MOST_VALUES = 1 << 20
 _MOST_IN_GROUP = 12  # rows, of which a mean is known by its fraction
 _OF_MORE = 0.1  # share of the rows in between that may be of larger groups
 _FRACTION = 1e-5  # by which a fraction may be off by rounding
+_FEWEST_FILLED = 4  # rows, of a column that is filled in for some
+_FEWEST_BEYOND = 8  # rows more than columns that are to add up to the label, and other rows
+_MOSTLY = 0.8  # of amounts: so many differ
 _SAME = 1e-3  # deviations, by which values of one column may differ by rounding
 
 
@@ -317,6 +320,68 @@ def group_means_column(inputs: torch.Tensor, labels: torch.Tensor) -> GroupMeans
     )
 
 
+class Parts(NamedTuple):
+    """Of columns that are filled in for some rows: whether they add up to the label there."""
+
+    columns: int  # there are so many of them
+    column: int  # the first one
+    rows: int  # in which one or more is filled in
+    error: float  # of the best sum of them there, at most, in standard deviations of these labels
+    others: float  # deviation of the other labels, as a share of that of all
+
+
+def parts_of_label(inputs: torch.Tensor, labels: torch.Tensor) -> Parts | None:
+    """How well columns with a usual value add up to the label in the rows where they have others.
+
+    So they do where a row's label was taken apart after it was known, as a delay by its causes or
+    a bill by its items, and rows that were no case for it have zeros. The usual value is that of
+    half of the rows or more, the others are hardly ever the same, as amounts are. None where it is
+    no table of three columns or more with one label of floating point for each row, where no column
+    is such a one or too few rows are, and on other devices, of which nothing is read. Cost: a sort
+    of the columns, and a least squares fit of a few of them.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES // 16:
+        return None
+    if inputs.shape[1] < 3 or not labels.is_floating_point() or not may_read(labels):
+        return None
+    table = inputs.detach().to(torch.float64)
+    wanted = labels.detach().reshape(rows).to(torch.float64)
+    if not bool(table.isfinite().all() & wanted.isfinite().all()):
+        return None
+    usual = table.median(0).values
+    is_other = table != usual
+    counts = is_other.sum(0)
+    often = ((counts >= _FEWEST_FILLED) & (2 * counts <= rows)).nonzero().flatten().tolist()
+    columns = [at for at in often if _are_amounts(table[is_other[:, at], at])]
+    filled = is_other[:, columns].any(1)
+    there, elsewhere = wanted[filled], wanted[~filled]
+    if (
+        not columns
+        or len(there) < len(columns) + _FEWEST_BEYOND
+        or len(elsewhere) < _FEWEST_BEYOND
+        or not _are_amounts(there)
+    ):
+        return None
+    terms = table[filled][:, columns] - usual[columns]
+    terms = torch.cat([terms / terms.std(0).clamp_min(1e-30), terms.new_ones(len(terms), 1)], 1)
+    goal = (there - there.mean()) / there.std()
+    best = torch.linalg.lstsq(terms, goal.unsqueeze(1), driver="gelsd").solution
+    left = goal - (terms @ best).squeeze(1)
+    return Parts(
+        len(columns),
+        columns[0],
+        len(there),
+        float(left.abs().max()),
+        float(elsewhere.std() / wanted.std()),
+    )
+
+
+def _are_amounts(values: torch.Tensor) -> bool:
+    """Whether hardly any of them is another one's equal."""
+    return bool(values.unique().numel() > _MOSTLY * values.numel())
+
+
 def _told_by_each(table: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(rows - 1) r² of each column, r being its correlation with the labels: 1 by chance."""
     wide = widest_of(table)
@@ -341,7 +406,7 @@ def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
     )
 
 
-Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", None]
+Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", "Parts", None]
 Look = Callable[[torch.Tensor, torch.Tensor], Found]
 # By the word that stands in the names of what is told.
 COLUMNS: dict[str, Look] = {
@@ -350,4 +415,5 @@ COLUMNS: dict[str, Look] = {
     "beyond": column_beyond,
     "ordered": ordered_column,
     "grouped": group_means_column,
+    "in_parts": parts_of_label,
 }

@@ -71,8 +71,8 @@ class Graph(NamedTuple):
     hazards: list[str]  # the facts of `hazards_in`
     # Of what gave the scores whose softmax is taken twice the layer, or empty; None: of none.
     softmax_twice: str | None
-    # The same of what is given to a sigmoid before a loss, and whether that takes a sigmoid, too.
-    sigmoid_twice: tuple[str, bool] | None
+    # The same of what is given to a sigmoid before a loss, and the fact that tells which loss.
+    sigmoid_twice: tuple[str, str] | None
 
 
 class _Affine(NamedTuple):
@@ -296,7 +296,7 @@ def look_at_graph(
         None if twice is None else _layer_behind(twice, layers, owners),
         None
         if squashed is None
-        else (_layer_behind(squashed.given, layers, owners), squashed.is_binary),
+        else (_layer_behind(squashed.given, layers, owners), squashed.fact),
     )
 
 

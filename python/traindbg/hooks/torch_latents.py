@@ -29,6 +29,7 @@ _MOST_SQUARES = 3
 _MOST_ROWS = 64
 _MOST_CONSTANTS = 2  # between a mean and its square
 _SUMMED = frozenset({"AddBackward0", "ExpandBackward0"})  # with a small constant
+_MOST_BEHIND = 128  # nodes behind what is compared with a mean
 
 
 class Latent(NamedTuple):
@@ -47,6 +48,7 @@ class _Squared(NamedTuple):
 
     values: torch.Tensor
     unit: torch.Tensor | None  # by which it was divided before
+    is_beside_learned: bool  # a difference from what has a gradient
 
 
 class Informed(NamedTuple):
@@ -56,7 +58,8 @@ class Informed(NamedTuple):
     nats: torch.Tensor
     variables: int
     # Of the noise, the root of the mean square over variables and samples, beside a prior's own.
-    deviation: torch.Tensor
+    # None: that is learned, and not known.
+    deviation: torch.Tensor | None
 
 
 def latents_in(
@@ -68,18 +71,26 @@ def latents_in(
     """
     found: list[Latent] = []
     users: _Users = {}
+    beside_learned: set[str] = set()
+    again: set[str] = set()
     for node in nodes:
         for mean, made_by in _drawn_at(node):
             if len(found) >= _MOST_LATENTS:
-                return found
+                break
             users = users or _users_in(nodes)
             squares = _squares_of(mean, users)  # of the mean of a policy there is none, say
             place = layer_behind(mean[0])
-            is_known = any(place == other.place for other in found)
-            if squares and place and not is_known and layer_behind(made_by):
+            if any(place == other.place for other in found):
+                again.add(place)
+                continue
+            if not squares:
+                squares = _squares_beside_learned(mean, node, users)
+                beside_learned.add(place)
+            if squares and place and layer_behind(made_by):
                 ways = tuple(_way(start, square, users) for square in squares)
                 found.append(Latent(place, _way(start, node, users), ways))
-    return found
+    # Of a series, a prior that has learned may foretell a position, and little is left to be told.
+    return [latent for latent in found if latent.place not in again & beside_learned]
 
 
 def informed_by(root: torch.Tensor, latents: Iterable[Latent]) -> Iterator[Informed]:
@@ -109,14 +120,16 @@ def _told(place: str, squared: list[_Squared], deviations: torch.Tensor | None) 
         return None
     noise = rows.square().mean(0)
     told: list[torch.Tensor] = []
-    for values, _ in squared:
+    for values, _, _ in squared:
         means = rows_of(_spaced(values))
         if means is not None and means.shape == rows.shape:
             told.append((means.var(0, unbiased=False) / noise.clamp_min(1e-12)).log1p().sum() / 2)
     if not told:
         return None
     # A prior's own deviation is 1 for it.
-    unit = next((unit for _, unit in squared if unit is not None), None)
+    unit = next((unit for _, unit, _ in squared if unit is not None), None)
+    if unit is None and any(known.is_beside_learned for known in squared):
+        return Informed(place, torch.stack(told).amax(), rows.shape[1], None)
     size = noise.mean().sqrt()
     if unit is not None:
         size = size / unit.detach().to(size.dtype).square().mean().sqrt().clamp_min(1e-12)
@@ -206,6 +219,37 @@ def _squares_of(mean: _Edge, users: _Users) -> list[Any]:
     return found[:_MOST_SQUARES]
 
 
+def _squares_beside_learned(mean: _Edge, drawn: Any, users: _Users) -> list[Any]:
+    """Of a mean's difference from another one that is learned, such as a prior's, in its units.
+
+    What is compared with a mean may be what was drawn around it, as in a density: that is noise.
+    """
+    found: list[Any] = []
+    for difference in users.get(mean, []):
+        if difference.name() != "SubBackward0":
+            continue
+        others = [edge for edge in _edges(difference) if edge != mean]
+        if len(others) != 1 or _leads_to(others[0][0], drawn):
+            continue
+        known = users.get((difference, 0), [])
+        found += filter(_is_square, known)
+        for unit in known:
+            is_in_units = unit.name() == "DivBackward0" and _edges(unit)[0] == (difference, 0)
+            found += filter(_is_square, users.get((unit, 0), []) if is_in_units else [])
+    return found[:_MOST_SQUARES]
+
+
+def _leads_to(node: Any, drawn: Any) -> bool:
+    """Whether a node is made of another one, which then lies close behind it."""
+    known = [node]
+    for here in known:  # which grows
+        if here is drawn:
+            return True
+        if len(known) < _MOST_BEHIND:
+            known += [other for other in next_nodes(here) if other not in known]
+    return False
+
+
 def _squared(square: Any, mean: _Edge) -> _Squared | None:
     """The mean, but for what is subtracted from it, from its square, which keeps what it is of.
 
@@ -217,13 +261,15 @@ def _squared(square: Any, mean: _Edge) -> _Squared | None:
         if values is None or not edges:
             return None
         if edges[0] == mean:
-            return _Squared(values, unit)
+            return _Squared(values, unit, False)
         node = edges[0][0]
-        if not _is_by_constant(node):
-            return None
+        if node.name() == "SubBackward0" and mean in _edges(node):
+            return _Squared(values, unit, len(_edges(node)) > 1)
         if node.name() == "DivBackward0":
             unit = saved_by(node, "other")
             values = None if unit is None else values * unit
+        elif not _is_by_constant(node):
+            return None
         edges = _edges(node)
     return None
 

@@ -38,6 +38,7 @@ from traindbg.hooks.torch_loss_graph import summed_output
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
 from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
+from traindbg.hooks.torch_loss_ratios import lowers_signal_ratio
 from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_loss_seam import ignores_seam
@@ -385,12 +386,14 @@ class LoopObserver:
         if graph.softmax_twice is not None:
             tell("softmax_twice", 1, graph.softmax_twice)
         if graph.sigmoid_twice is not None:
-            place, is_binary = graph.sigmoid_twice
-            tell("sigmoid_twice" if is_binary else "sigmoid_before_softmax", 1, place)
+            place, fact = graph.sigmoid_twice
+            tell(fact, 1, place)
         if cosines == AWAY:
             tell("loss_turns_away", 1)
         if lowers_overlap(root):
             tell("loss_lowers_overlap", 1)
+        if lowers_signal_ratio(root):
+            tell("loss_lowers_signal_ratio", 1)
         compared_by = ignores_seam(root)
         if compared_by is not None:
             tell("loss_ignores_seam", 1, compared_by)
@@ -671,7 +674,8 @@ class LoopObserver:
             for known in self._informed:
                 tell("latent_information", known.nats, known.place)
                 tell("latent_variables", known.variables, known.place)
-                tell("latent_deviation", known.deviation, known.place)
+                if known.deviation is not None:
+                    tell("latent_deviation", known.deviation, known.place)
         if self._norms is not None and (standing := self._norms.standing()):
             tell("norm_standing", 1, standing)
         gap = self._norms.gap() if self._norms is not None and self._passes == 1 else None

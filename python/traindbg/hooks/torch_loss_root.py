@@ -19,6 +19,7 @@ from traindbg.hooks.torch_nodes import SAME_VALUE, next_nodes, number_in, saved_
 from traindbg.hooks.torch_terms import number_of_factor, terms_of
 
 _MOST_STEPS = 64  # along a chain
+_MOST_BACK = 4
 _FIRST_LABELS = 64
 _KEY = "traindbg"
 DENSITY = "log_prob"  # what `loss_sign` calls a log-probability of torch.distributions
@@ -144,7 +145,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             )
         name = node.name()
         after = next_nodes(node)
-        if name == "LogSoftmaxBackward0" and picks:
+        if (name == "LogSoftmaxBackward0" or _is_written_log_softmax(node)) and picks:
             # Log-probabilities of labels by hand: none is above zero.
             if not is_undivided:
                 sign = 0 if not may_read(root) else (1 if number_in(root) < 0 else -1)
@@ -245,6 +246,30 @@ def is_log_of_share(node: Any) -> bool:
         if other.name() != name or len(other.next_functions) != 1:
             return False
         behind = other.next_functions[0]
+    return bool(behind == edges[0])
+
+
+def _is_written_log_softmax(node: Any) -> bool:
+    """Whether it is a - log(sum of exp(a)), along one dimension.
+
+    `a` is the same output of the same node in both.
+    """
+    if node.name() != "SubBackward0" or getattr(node, "_saved_alpha", 1) != 1:
+        return False
+    edges = node.next_functions
+    if len(edges) != 2 or edges[0][0] is None:
+        return False
+    behind = edges[1]
+    for _ in range(_MOST_BACK):  # a dimension that is put in
+        if behind[0] is None or behind[0].name() not in SAME_VALUE:
+            break
+        behind = behind[0].next_functions[0]
+    if behind[0] is not None and behind[0].name() == "LogsumexpBackward0":
+        return bool(behind[0].next_functions[0] == edges[0])
+    for name in ("LogBackward0", "SumBackward1", "ExpBackward0"):
+        if behind[0] is None or behind[0].name() != name:
+            return False
+        behind = behind[0].next_functions[0]
     return bool(behind == edges[0])
 
 

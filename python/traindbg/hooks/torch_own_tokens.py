@@ -76,7 +76,7 @@ def own_tokens(root: torch.Tensor) -> torch.Tensor | None:
     None: the loss compares something else, or has another model. `root`: the loss, before its
     backward pass.
     """
-    loss = _loss_of(root)
+    loss = likelihood_of(root)
     targets = None if loss is None else saved_by(loss, "target")
     if loss is None or targets is None or capturing_graph(targets) or targets.numel() < _FEWEST:
         return None
@@ -98,7 +98,7 @@ def own_tokens(root: torch.Tensor) -> torch.Tensor | None:
         return is_own & varies & (number >= _FEWEST) & is_causal
 
 
-def _loss_of(root: torch.Tensor) -> Any:
+def likelihood_of(root: torch.Tensor) -> Any:
     """The node of a negative log-likelihood of which the loss is made."""
     return next((node for node in _from(root.grad_fn, _OF_A_LOSS) if node.name() in _LOSSES), None)
 

@@ -74,6 +74,7 @@ from traindbg.hooks.torch_sums import per_target
 from traindbg.hooks.torch_weights_kept import (
     KeptWeights,
     listening_loaded,
+    listening_read,
     listening_save,
     listening_taken,
     states,
@@ -857,6 +858,10 @@ def _kept_weights() -> KeptWeights | None:
     return kept if isinstance(kept, KeptWeights) else None
 
 
+def _listening_load_of_file(original: Callable[..., Any]) -> Callable[..., Any]:
+    return listening_read(_kept_weights, listening_load(original))
+
+
 def _listening_load_of_model(original: Callable[..., Any]) -> Callable[..., Any]:
     return listening_loaded(_kept_weights, listening_model(original))
 
@@ -899,7 +904,7 @@ def acquire() -> None:
     for switch, names in _SWITCHES.items():
         for name in names:
             _replace(switch, name, listening_switch)
-    _listen_inside(torch.serialization, "load", listening_load)
+    _listen_inside(torch.serialization, "load", _listening_load_of_file)
     _listen_inside(torch.serialization, "save", functools.partial(listening_save, _kept_weights))
     _listen_inside(torch.nn.Module, "load_state_dict", _listening_load_of_model)
     # Called for each module: what `_listen_inside` does would cost three times as much.

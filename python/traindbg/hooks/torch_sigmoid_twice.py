@@ -2,7 +2,8 @@
 
 A method of the model may give probabilities, or a function of the loop: no module returns them, nor
 what they were made of. In the graph the loss function's own node follows the sigmoid's, with
-nothing between that could make scores of the probabilities again.
+nothing between that could make scores of the probabilities again. A loss that is written out takes
+the logarithm of a sigmoid, or of one less it, and that sigmoid follows the other one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _MOST_STEPS = 8
 _MOST_JOINED = 64
 _SIGMOID = "SigmoidBackward0"
 _BINARY = "BinaryCrossEntropyWithLogitsBackward0"
+_OF_PROBABILITIES = frozenset({"BinaryCrossEntropyBackward0", "LogBackward0"})
+_OF_SIGMOID = "LogSigmoidBackward0"  # a sigmoid's logarithm in one
 _OF_LABELS = ("NllLossBackward0", "NllLoss2DBackward0")
 # What keeps probabilities between 0 and 1: another order of them, the largest ones, a mean.
 _STAY_IN_UNIT = frozenset(
@@ -29,12 +32,19 @@ _STAY_IN_UNIT = frozenset(
     }
 )  # fmt: skip
 
+# What makes the probability of what is true of that of a label: a mask of labels, one less it.
+_OF_LABELLED = frozenset({"AddBackward0", "MulBackward0", "RsubBackward1", "WhereBackward0"})
+# The facts: which loss a sigmoid lies before.
+BEFORE_LOGITS = "sigmoid_twice"  # one with logits
+BEFORE_SOFTMAX = "sigmoid_before_softmax"  # a cross-entropy of classes
+BEFORE_LOGARITHM = "sigmoid_before_logarithm"  # the logarithm of another sigmoid
+
 
 class SigmoidTwice(NamedTuple):
     """A sigmoid before a loss that computes one itself, or a softmax."""
 
     given: Any  # the node that is given to the sigmoid; None: a leaf without gradient
-    is_binary: bool  # the loss is one with logits, and not a cross-entropy of classes
+    fact: str
 
 
 def _sigmoid_behind(node: Any) -> Any:
@@ -54,20 +64,61 @@ def _sigmoid_behind(node: Any) -> Any:
     return None
 
 
+def _given_to_sigmoid(node: Any) -> Any:
+    """What a sigmoid is given, be it written out as 1 / (1 + exp(-x)); None: the node is none."""
+    if node.name() == _SIGMOID:
+        return edges_of(node)[0]
+    if node.name() == "MulBackward0":  # 1 times what follows
+        node = next((one for one in edges_of(node) if one is not None), None)
+    for name in ("ReciprocalBackward0", "AddBackward0", "ExpBackward0", "NegBackward0"):
+        edges = [] if node is None or node.name() != name else edges_of(node)
+        given = [one for one in edges if one is not None]
+        if len(given) != 1:
+            return None
+        node = given[0]
+    return node
+
+
+def _given_to_probability(node: Any, depth: int = 0) -> Any:
+    """What the sigmoid is given whose value, or one less it, a node passes on.
+
+    Perhaps with a small number added, or one for each label, as the probability of what is true.
+    None: it is not one sigmoid, or none.
+    """
+    node = behind(node)
+    if node is None or depth > _MOST_STEPS:
+        return None
+    given = _given_to_sigmoid(node)
+    if given is not None:
+        return given
+    if node.name() not in _OF_LABELLED:
+        return None
+    known = [one for one in edges_of(node) if one is not None]
+    if not known or (len(known) > 1 and node.name() == "MulBackward0"):
+        return None
+    found = [_given_to_probability(one, depth + 1) for one in known[:2]]
+    return found[0] if all(one is not None and one is found[0] for one in found) else None
+
+
 def sigmoid_twice(nodes: Iterable[Any]) -> SigmoidTwice | None:
     """The first one among the nodes of a graph; None: there is none."""
     for node in nodes:
         name = node.name()
+        fact = BEFORE_LOGITS
         if name == _BINARY:
             given = edges_of(node)[0]
         elif name in _OF_LABELS:
             logarithm = behind(edges_of(node)[0])
             if logarithm is None or logarithm.name() != "LogSoftmaxBackward0":
                 continue
-            given = edges_of(logarithm)[0]
+            given, fact = edges_of(logarithm)[0], BEFORE_SOFTMAX
+        elif name in _OF_PROBABILITIES:
+            given, fact = _given_to_probability(edges_of(node)[0]), BEFORE_LOGARITHM
+        elif name == _OF_SIGMOID:
+            given, fact = edges_of(node)[0], BEFORE_LOGARITHM
         else:
             continue
         sigmoid = _sigmoid_behind(given)
         if sigmoid is not None:
-            return SigmoidTwice(edges_of(sigmoid)[0], name == _BINARY)
+            return SigmoidTwice(edges_of(sigmoid)[0], fact)
     return None

@@ -24,6 +24,10 @@ of a copy of the whole model, alive at the end, where another model than the one
 evaluated after the last step (`loop/copy_evaluated`). Of
 each state that is taken the first values of one parameter are copied: they tell of how many steps
 ago the weights are that were put back (`loop/weights_put_back_since`).
+
+A whole model that `torch.load` returns after the last step is lost where only a function's own name
+gets it (`torch_rebound`), and the model that is trained, whose weights are others, keeps them until
+the end (`loop/read_model_lost`).
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
+from traindbg.hooks.torch_rebound import Rebound, rebound
 from traindbg.hooks.torch_resume import dicts_in, named_in, version_of
 from traindbg.hooks.torch_sources import sources
 
@@ -361,6 +366,16 @@ class _Beginnings(NamedTuple):
         return steps - found[0] if len(found) == 1 else None
 
 
+class _Lost(NamedTuple):
+    """A model that was read, and whose weights the trained one was not given."""
+
+    found: Rebound
+    steps: int  # that were made then
+    # Of the trained one: the memory of a few small parameters, which is looked at when it is gone
+    # itself, and copies of what they were.
+    as_left: list[tuple[torch.Tensor, torch.Tensor]]
+
+
 class KeptWeights:
     """One per recording."""
 
@@ -389,6 +404,7 @@ class KeptWeights:
             weakref.WeakKeyDictionary()
         )
         self._put_back: tuple[_Beginnings, torch.Tensor] | None = None  # what was loaded last
+        self._lost: _Lost | None = None  # the last model that was read, where only a name got it
 
     @property
     def steps(self) -> int:
@@ -492,11 +508,46 @@ class KeptWeights:
             taken = states.find(itertools.islice(state.values(), _LOOKED_AT))
             self._use("live_state_saved", taken, state)
 
+    @boundary("weights kept")
+    def read(self, value: torch.nn.Module) -> None:
+        """`torch.load` returned a model. A device is waited for where the text says it is lost."""
+        if not self.is_followed or self.steps == 0:
+            return
+        models = [model for model, _ in self._watched.models()]
+        if len(models) != 1 or not _is_a_copy(value, models[0]):
+            return
+        found = rebound(models[0])
+        if found is None:
+            self._lost = None
+            return
+        others = dict(named_in(value))
+        named = [each for each in named_in(models[0]) if each[1].requires_grad]
+        named = [each for each in named if 0 < each[1].numel() <= _MOST_VALUES]
+        named.sort(key=lambda each: each[1].numel())
+        pairs = [(parameter, others[name]) for name, parameter in named[:_COMPARED]]
+        if not all(_is_plain(one) and not capturing_graph(one) for both in pairs for one in both):
+            return
+        with own_operations():
+            if any(bool(_differ(one.detach(), other)) for one, other in pairs):
+                as_left = [(one.detach(), one.detach().clone()) for one, _ in pairs]
+                self._lost = _Lost(found, self.steps, as_left)
+
+    def _tell_of_lost(self) -> None:
+        """A model was read after the last step, and the one that is trained has not changed."""
+        lost = self._lost
+        if lost is None or lost.steps != self.steps:
+            return
+        with own_operations():
+            if any(bool(_differ(before, now)) for now, before in lost.as_left):
+                return
+        self._tell("read_model_lost", lost.found.line, 1)
+
     def at_end(self, has_evaluated_another: bool) -> None:
         """Tells what is known at the end only.
 
         `has_evaluated_another`: after the last step a model was evaluated that is not watched.
         """
+        guarded("weights kept", self._tell_of_lost)
         kept = ((series.line, series.kept()) for series in self._used)
         for line, use in kept if not self._is_told else ():
             if use is not None:
@@ -544,6 +595,7 @@ class KeptWeights:
         self._used.clear()
         self._series.clear()
         self._begin_with.clear()
+        self._lost = None
         self._forget()
 
     def _tell(self, fact: str, line: Line | None, since: int) -> None:
@@ -733,3 +785,17 @@ def listening_save(heard: Heard, original: Any) -> Callable[..., Any]:
         return result
 
     return save
+
+
+def listening_read(heard: Heard, original: Any) -> Callable[..., Any]:
+    """`torch.load`."""
+
+    @functools.wraps(original)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        value = original(*args, **kwargs)
+        kept = heard() if isinstance(value, torch.nn.Module) else None
+        if kept is not None:
+            kept.read(value)
+        return value
+
+    return load

@@ -19,10 +19,10 @@ const model::RuleInfo kBestWeightsNotKept = {
     .title = "Best weights not kept",
     .summary =
         "Weights that were kept to go back to are loaded, or saved, and are what the model holds anyway: "
-        "state_dict() was not copied.",
+        "state_dict() was not copied, or what was read was lost.",
     .when =
         "Weights that were kept with state_dict(), to go back to, are loaded or saved later, but what was "
-        "kept is the model's own memory, not a copy.\n"
+        "kept is the model's own memory, not a copy. Or the model that was saved is read again and lost.\n"
         "- Loaded (warning): load_state_dict() of a model that is trained is given tensors that are, "
         "parameter by parameter, the model's own memory. state_dict() returned them, or the last state of "
         "the model before them, one or more optimizer steps earlier, and the weights have changed since.\n"
@@ -39,6 +39,10 @@ const model::RuleInfo kBestWeightsNotKept = {
         "- Steps count only where what PyTorch's optimizers do explains how often the parameters were "
         "written to. With other optimizers, the number of writes must be zero, or a multiple of the number "
         "of steps, which must be four or more.\n"
+        "- Read and lost (warning), told at the end: after the last step torch.load() returned a model with "
+        "the trained model's parameters and other weights. By the program's text only a parameter of that "
+        "function gets it, which was given the trained model, and nothing is done with that name then but to "
+        "switch its mode or move it. The trained model's weights stay.\n"
         "- Values are compared only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
@@ -47,7 +51,9 @@ const model::RuleInfo kBestWeightsNotKept = {
         "it has spoilt, and an inner loop of meta-learning never goes back to where it began.",
     .fix =
         "Keep copies: copy.deepcopy(model.state_dict()), or {k: v.clone() for k, v in "
-        "model.state_dict().items()}; or write them to a file when they are the best.",
+        "model.state_dict().items()}; or write them to a file when they are the best. Of a model that is "
+        "read from a file, give the trained one the weights: assigning it to a parameter changes nothing for "
+        "the caller.",
     .healthy =
         "A state that was copied, or is loaded and saved before the next step; weights of another model, as "
         "of a teacher, or a target network that is given the weights of the day again and again; a state "
@@ -57,7 +63,8 @@ const model::RuleInfo kBestWeightsNotKept = {
     .cost =
         "Nothing at ordinary steps: calls that take, load and save weights are listened to, and weak "
         "references to four tensors of each state are kept. Where other weights than the model's are loaded "
-        "after a step, up to 65,536 values of eight parameters are copied, to compare.",
+        "after a step, up to 65,536 values of eight parameters are copied, to compare. Where torch.load() "
+        "returns a model in a function that has the trained one, that function's text is read.",
     .original = "",
     .source =
         "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a reference",
@@ -80,6 +87,8 @@ class BestWeightsNotKept final : public Rule {
             ++swapped_;
             fire_swapped(*swapped, step.step(), sink);
         }
+        if (const std::optional<LoopFact> lost = loop_fact(step, "read_model_lost"))
+            fire_lost(*lost, step.step(), sink);
         // A state that was loaded, too, is told of already.
         if (loaded_ + swapped_ > 0) return;
         if (const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved")) {
@@ -118,6 +127,20 @@ class BestWeightsNotKept final : public Rule {
             now, earlier, in_line(told));
         if (swapped_ > 1) message += base::format(" That was so {} times.", swapped_);
         fire("swapped", std::move(message), told, sink);
+    }
+    static void fire_lost(const LoopFact& told, model::StepIndex now, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = "lost";
+        finding.severity = model::Severity::kWarning;
+        finding.message = base::format(
+            "After step {} torch.load() read a model with other weights{}, but only the function's own name "
+            "for the trained model got it, which ends with the function: the model that was trained goes on "
+            "with the weights of step {}.",
+            now, in_line(told), now);
+        finding.fix =
+            "Give the trained model the weights that were read, model.load_state_dict(best.state_dict()), or "
+            "return the model that was read and go on with that one.";
+        sink.fire(std::move(finding));
     }
     static void fire_given(const LoopFact& told, FindingSink& sink) {
         fire("given",

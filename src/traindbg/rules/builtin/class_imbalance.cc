@@ -31,46 +31,49 @@ const model::RuleInfo kClassImbalance = {
         "where all are 0 and the scores are no values that a model returned, as where vectors are compared "
         "and the first score is that of the pair (InfoNCE).\n"
         "- Imbalance (warning): judged after 200 steps, or at the end of a run of 50 steps or more. Among "
-        "about the last 2000 labels, the most frequent class is at least `ratio` times as frequent as a "
-        "rare one, also when the weights of the loss are included.\n"
+        "about the last 2000 labels, the most frequent class is at least `ratio` times as frequent as a rare "
+        "one, also when the weights of the loss are included.\n"
         "- The model then finds less than 5 % of the rare class's samples, at three looks in a row (one at "
-        "the end of the run). It must find more than 70 % of the most frequent class's or tell classes "
-        "apart (Cohen's kappa of a third or more, where chance has 0).\n"
+        "the end of the run). It must find more than 70 % of the most frequent class's or tell classes apart "
+        "(Cohen's kappa of a third or more, where chance has 0).\n"
         "- Not yet: while the loss falls fast (its mean over about 100 steps is below 88 % of that over the "
         "100 before), a rare class may be learned last. Nothing is said of it before the end of the run.\n"
         "- Up to 20 classes, any class counts. With more classes, it is judged only if the model predicts "
         "practically one class.\n"
+        "- Next values: where the targets are the model's input one position on, classes are what a "
+        "vocabulary is, and are judged as more than 20 are.\n"
         "- In evaluations (warning): they have at least ten samples of such a class, of which the model "
         "finds less than a quarter, and more than 70 % of those of the most frequent class.\n"
         "- Not counted: evaluations of the first quarter of the training, and a class of which the latest "
         "evaluation found a quarter, or 5 percentage points more than the one before.\n"
         "- Where no evaluation tells of classes (warning): a training is judged likewise at the end of the "
-        "run, by 30 rare samples or more among the last labels and 90 % of the most frequent class's, "
-        "unless the share that is found has grown.\n"
-        "- Yes or no, never said (warning): with one output, judged at the same times. One answer is at "
-        "most one in 1 + `ratio` labels, and five or more such labels were in batches since step 40.\n"
-        "- No output of these batches was ever on that answer's side. More such labels are needed where "
-        "one was before.\n"
+        "run, by 30 rare samples or more among the last labels and 90 % of the most frequent class's, unless "
+        "the share that is found has grown.\n"
+        "- Yes or no, never said (warning): with one output, judged at the same times. One answer is at most "
+        "one in 1 + `ratio` labels, and five or more such labels were in batches since step 40.\n"
+        "- No output of these batches was ever on that answer's side. More such labels are needed where one "
+        "was before.\n"
         "- Yes or no, ignored (warning): the rare answer is ignored in the way of rare classes above, "
-        "counted at every 5th step. A map of one channel is counted by its pixels, and where `pos_weight` "
-        "is given, by all labels of a sample.\n"
+        "counted at every 5th step. A map of one channel is counted by its pixels, and where `pos_weight` is "
+        "given, by all labels of a sample.\n"
         "- This is reported also where `pos_weight` makes a rare yes count less.\n"
         "- Weights (warning): the classes' weights in the loss are their counts, or a power of these "
         "(between 0.4 and 1.3, such as the root), where one divided by it is meant.\n"
         "- Weights of three classes or more need three different weights, all within a tenth of that law, "
         "beside what a hundred labels or more tell of the counts. With two classes, only the counts "
         "themselves are meant, as 500 labels tell them.\n"
+        "- Weights where each pixel or position has a label, as in segmentation: likewise, by three steps or "
+        "more. Labels next to each other are alike, so that counts are taken to be less certain.\n"
         "- Weights also need the most frequent class to be at least three times as frequent as the rarest, "
         "with a weight half as large again.\n"
         "- Drawing (warning): a WeightedRandomSampler draws rows of frequent classes with the larger "
-        "weights. "
-        "These are the counts of rows with equal weights, or a power of them, as above, but within 2 % and "
-        "half a standard error of each count.\n"
+        "weights. These are the counts of rows with equal weights, or a power of them, as above, but within "
+        "2 % and half a standard error of each count.\n"
         "- Drawing, by classes: among 500 labels or more, they must be as frequent as these weights make "
         "them, within four standard errors. Rows may be weighed by other traits.\n"
-        "- Order (warning): batches of eight or more labels are nearly all of a single class each, "
-        "although the data has several. Or they are of few classes each, and those of one step are mostly "
-        "those of the step before.",
+        "- Order (warning): batches of eight or more labels are nearly all of a single class each, although "
+        "the data has several. Or they are of few classes each, and those of one step are mostly those of "
+        "the step before.",
     .why =
         "With one class the loss falls to zero and nothing is learned. With rare classes the cheapest model "
         "is one that never predicts them; accuracy looks good all the same. Batches of one class pull the "
@@ -88,7 +91,8 @@ const model::RuleInfo kClassImbalance = {
         "loss (info).",
     .cost =
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
-        "of evaluation: one pass over the logits.",
+        "of evaluation: one pass over the logits. At the first six steps, a comparison of the targets with "
+        "the inputs of layers over a sequence.",
     .original = "ClassImbalance",
     .source =
         "Buda, Maki, Mazurowski, \"A systematic study of the class imbalance problem in convolutional neural "
@@ -110,9 +114,11 @@ class ClassImbalance final : public Rule {
         contrast_.observe(step);
         last_ = step.step();
         if (const auto order = loop_fact(step, "judges_order")) judges_order_ = order->value > 0;
+        are_next_ = are_next_ || loop_fact(step, "later_seen").has_value();
         read_drawing(step);
         if (counts_answers_) add_answer_losses(step);
         look_at_yes_and_no(step, sink);
+        look_at_dense_weights(step, sink);
         if (step.record->classes.empty()) return count_answers(step, sink);
         const model::ClassSample& sample = step.record->classes.front();
         if (tensor_.empty()) {
@@ -416,6 +422,9 @@ class ClassImbalance final : public Rule {
         return static_cast<std::size_t>(
             std::count_if(labels_.begin(), labels_.end(), [](double n) { return n > 0; }));
     }
+    // Many classes, or what comes next in a sequence: chance decides where a rare one comes, as a word that
+    // opens a sentence, and none of its places is likelier to have it than a frequent one.
+    [[nodiscard]] bool is_vocabulary() const { return are_next_ || seen() > kManyClasses; }
     [[nodiscard]] double entropy() const {
         double sum = 0;
         for (const double n : labels_)
@@ -489,7 +498,7 @@ class ClassImbalance final : public Rule {
         return labels[common] >= ratio_ * labels[rare] && weighted(common) >= ratio_ * weighted(rare);
     }
     [[nodiscard]] bool is_missed_in_evaluation() {
-        if (total_ < 500 || seen() > 20) return false;
+        if (total_ < 500 || is_vocabulary()) return false;
         const auto common = static_cast<std::size_t>(
             std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end())));
         if (common >= evaluated_.size() || evaluated_[common] < 10 ||
@@ -528,7 +537,7 @@ class ClassImbalance final : public Rule {
         if (all < 500 || predicted <= 0) return false;
         const double favourite = *std::max_element(predicted_.begin(), predicted_.end()) / predicted;
         const bool collapsed = favourite >= 0.98 && most / all >= 0.3;
-        if (seen() > 20 && !collapsed) return false;
+        if (is_vocabulary() && !collapsed) return false;
         // Where chance decides, as of the next letter, frequent classes are missed, too.
         const auto common = static_cast<std::size_t>(
             std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
@@ -551,7 +560,7 @@ class ClassImbalance final : public Rule {
     [[nodiscard]] bool is_missed_to_the_end() {
         const auto common = static_cast<std::size_t>(
             std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
-        if (total_ < 2 * kWindow || seen() > 20 || hits_[common] < 0.9 * recent_[common]) return false;
+        if (total_ < 2 * kWindow || is_vocabulary() || hits_[common] < 0.9 * recent_[common]) return false;
         // Of a time that is long enough ago to tell whether it learns to find them.
         const Found& then = 4 * now_.step <= 3 * last_ ? now_ : before_;
         missed_.clear();
@@ -600,6 +609,23 @@ class ClassImbalance final : public Rule {
         const double enough = weights_.size() == 2 ? kWeighedLabelsOfTwo : kWeighedLabels;
         if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < enough) return;
         set(kWeights, are_turned(weights_, labels_, kNearLaw, kLawErrors), sink);
+    }
+    // The same of a label for each pixel or position, which are counted at the first steps for this alone.
+    void look_at_dense_weights(const model::StepView& step, FindingSink& sink) {
+        const std::vector<LoopFact> counted = loop_facts(step, "dense_labels");
+        if (counted.empty() || !tensor_.empty()) return;
+        for (const LoopFact& fact : loop_facts(step, "dense_weight"))
+            if (const auto number = number_in(fact.place)) put(fact.value, *number, weights_of_places_);
+        labels_of_places_.resize(std::max(labels_of_places_.size(), counted.size()));
+        for (const LoopFact& fact : counted)
+            if (const auto number = number_in(fact.place); number && *number < labels_of_places_.size())
+                labels_of_places_[*number] += fact.value;
+        ++judged_;
+        ++dense_looks_;
+        const double all = std::accumulate(labels_of_places_.begin(), labels_of_places_.end(), 0.0);
+        const bool are_known = weights_of_places_.size() == labels_of_places_.size();
+        if (!are_known || dense_looks_ < kWeighedBatches || all < kWeighedLabelsOfTwo) return;
+        set(kWeights, are_turned(weights_of_places_, labels_of_places_, kNearLaw, kDenseLawErrors), sink);
     }
     // They are the counts, or a power of them such as the root: of all classes by the same law, within `near`
     // and so many standard errors of the counts. Two weights follow some law always; theirs must be the
@@ -697,25 +723,28 @@ class ClassImbalance final : public Rule {
             {"rows of the one / of the other", drawn_rows_[most] / drawn_rows_[least], "", 0});
     }
     void say_weights(model::Finding& finding) const {
+        const bool are_dense = tensor_.empty();
+        const std::vector<double>& labels = are_dense ? labels_of_places_ : labels_;
+        const std::vector<double>& weights = are_dense ? weights_of_places_ : weights_;
         const auto most = static_cast<std::size_t>(
-            std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end())));
+            std::distance(labels.begin(), std::max_element(labels.begin(), labels.end())));
         std::size_t least = most;
-        for (std::size_t i = 0; i < labels_.size(); ++i)
-            if (labels_[i] > 0 && labels_[i] < labels_[least]) least = i;
+        for (std::size_t i = 0; i < labels.size(); ++i)
+            if (labels[i] > 0 && labels[i] < labels[least]) least = i;
+        if (are_dense) finding.tensor = "loss";
         finding.severity = model::Severity::kWarning;
         finding.first_step = 0;
         finding.message = base::format(
             "The loss makes frequent classes count more: class {} has {:.2g} times the labels of class {}, "
             "and a weight of {} beside {}.",
-            most, labels_[most] / labels_[least], least, base::human_number(weights_[most]),
-            base::human_number(weights_[least]));
+            most, labels[most] / labels[least], least, base::human_number(weights[most]),
+            base::human_number(weights[least]));
         finding.fix =
             "Weights are to make up for the counts: weight = counts.sum() / (len(counts) * counts), not the "
             "counts or shares themselves.";
         finding.evidence.push_back({"weight of the most frequent class / of the rarest one",
-                                    weights_[most] / weights_[least], "limit", 1.5});
-        finding.evidence.push_back(
-            {"labels of the one / of the other", labels_[most] / labels_[least], "", 0});
+                                    weights[most] / weights[least], "limit", 1.5});
+        finding.evidence.push_back({"labels of the one / of the other", labels[most] / labels[least], "", 0});
     }
 
     void set(const char* key, bool on, FindingSink& sink) {
@@ -791,7 +820,8 @@ class ClassImbalance final : public Rule {
     static constexpr double kIgnored = 0.05;        // of a rare class, below which it is
     static constexpr double kTellsApart = 1.0 / 3;  // agreement beyond chance, where they are, too
     static constexpr std::uint64_t kLooks = 3;
-    static constexpr double kFallsFast = 0.88;  // of the losses before, where a class may yet be learned
+    static constexpr std::size_t kManyClasses = 20;  // above which they are a vocabulary
+    static constexpr double kFallsFast = 0.88;       // of the losses before, where a class may yet be learned
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
     static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end
     static constexpr model::StepIndex kFirstSteps = 40;  // of which no answer is expected yet
@@ -805,6 +835,8 @@ class ClassImbalance final : public Rule {
     static constexpr double kWeighedLabels = 100, kWeighedLabelsOfTwo = 500;
     static constexpr double kLeastPower = 0.4, kMostPower = 1.3;  // of the counts
     static constexpr double kLawErrors = 1.5;
+    // Of labels that come in patches: what is counted of a few dozen tells no more than one.
+    static constexpr double kDenseLawErrors = 8;
     // Rows are counted all; but the weights may be the counts of a larger part, before the data was split.
     static constexpr double kNearDrawn = 0.02, kDrawnLawErrors = 0.5;
     static constexpr double kNearLaw = 0.1;  // logarithm of a weight
@@ -861,11 +893,14 @@ class ClassImbalance final : public Rule {
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
     Recent answer_losses_{64};
-    double weight_ = 1;                               // pos_weight
-    std::vector<double> weights_;                     // of classes, in the loss
+    double weight_ = 1;                                         // pos_weight
+    std::vector<double> weights_;                               // of classes, in the loss
+    std::vector<double> labels_of_places_, weights_of_places_;  // where each pixel or position has a label
+    std::uint64_t dense_looks_ = 0;
     std::vector<double> drawn_weights_, drawn_rows_;  // of a sampler: each weight, and rows that have it
     bool judges_order_ = false;
-    Found before_, now_;  // at a step, and at twice that step or later
+    bool are_next_ = false;  // targets are an input of the model one position on
+    Found before_, now_;     // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
 };
@@ -884,6 +919,8 @@ std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
                    model::What::kClasses,
                    {.every = 5, .dense_until = 20},
                    kClassImbalance.name});
+    for (model::Requirement& more : sequence_requirements(kClassImbalance.name))
+        all.push_back(std::move(more));
     return all;
 }
 

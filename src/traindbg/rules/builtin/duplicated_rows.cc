@@ -31,8 +31,8 @@ const model::RuleInfo kDuplicatedRows = {
         "label. The share that has another class than before is at least `contradicting` of what it would "
         "be if classes were dealt out at random. Not with a binary cross-entropy: its labels may say what "
         "came of several trials of one thing.\n"
-        "- Few rows dominate a regression (warning): all loss functions are of a regression, `uneven` or "
-        "more of the rows came before, and one came twenty times or more.\n"
+        "- Few rows dominate a regression (warning): all losses are of a regression, called as functions or "
+        "written out, `uneven` or more of the rows came before, and one came twenty times or more.\n"
         "- The different rows must also have no more weight together than a quarter as many would have "
         "that come equally often.\n"
         "- Few rows dominate a classification (warning): the same, with rows weighed within each class and "
@@ -95,6 +95,9 @@ class DuplicatedRows final : public Rule {
         look_at_input(step);
         if (const auto same = loop_fact(step, "neighbours_same")) same_ = same->value;
         if (const auto same = loop_fact(step, "neighbours_same_labels")) same_labels_ = same->value;
+        // A squared or absolute error that the loop writes out calls no loss function.
+        if (const auto written = loop_fact(step, "loss_is_written_out"); written && written->value != 0)
+            is_regression_ = true;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string_view function = function_of_loss(step.info(sample.tensor).name);
             if (function.empty()) continue;

@@ -8,14 +8,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
-#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -26,14 +27,17 @@ const model::RuleInfo kEmbeddingRowsUnused = {
     .summary = "Nearly all rows of an embedding never get a gradient: its numbers all fall on a few rows.",
     .when =
         "Only few rows of an embedding ever get a gradient, or the rows are numbered anew in each batch.\n"
-        "- Few rows (warning): at `looks` captured steps or more, the rows whose gradient was not all 0 "
-        "are together at most `share` of a table of `rows` rows or more. None was new in the later half of "
-        "the steps.\n"
+        "- Few rows (warning): at `looks` captured steps or more, the rows whose gradient was not all 0 are "
+        "together at most `share` of a table of `rows` rows or more. None was new in the later half of the "
+        "steps.\n"
         "- One row (warning): likewise, where one row alone is in use in a table of 16 rows or more, and "
         "each sample looks up one row. In a table below `rows` rows, a note (info) in a training that has "
         "learned.\n"
-        "- First rows: where the rows in use are the first ones, all of them at every step, they count "
-        "only if they are looked up in no order, which is never so for positions.\n"
+        "- One row, at the end of the run (warning): such a note becomes a warning where the training has "
+        "not come far and no other came before it: its first losses are those of a constant answer, or its "
+        "weights began as an initialiser drew them.\n"
+        "- First rows: where the rows in use are the first ones, all of them at every step, they count only "
+        "if they are looked up in no order, which is never so for positions.\n"
         "- First rows, early or learned (info): a note in the first 100 steps and in a training that has "
         "learned, because there may be no more rows to use. At the end of the run a warning if it has not "
         "come far.\n"
@@ -42,19 +46,17 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "- Scattered (info): 20 rows or more lie over four fifths of the table or more, with gaps that "
         "differ as a hash makes them, in the first 100 steps or in a training that has learned.\n"
         "- Cast (warning): the rows in use are the first 128, 256, 32,768 or 65,536 and all of them, as a "
-        "cast to 8 or 16 bits leaves, in a table with at least twice as many. `share` does not matter "
-        "here.\n"
+        "cast to 8 or 16 bits leaves, in a table with at least twice as many. `share` does not matter here.\n"
         "- Fields without offsets (warning): each sample looks up two numbers or more, in no order. Counted "
-        "from 0, the greatest numbers of these columns give as many rows together as the table has, within "
-        "2 %. The widest column has twice as many as the narrowest or more, and at most four fifths of the "
+        "from 0, the greatest numbers of these columns give as many rows together as the table has, within 2 "
+        "%. The widest column has twice as many as the narrowest or more, and at most four fifths of the "
         "table; no row beyond it is ever used.\n"
-        "- Numbered anew (warning): each sample looks up one row, in no order, and the rows in use at "
-        "every look are the first ones, all of them. How many they are goes up and down.\n"
+        "- Numbered anew (warning): each sample looks up one row, in no order, and the rows in use at every "
+        "look are the first ones, all of them. How many they are goes up and down.\n"
         "- Rows numbered anew must also be beyond chance. The rows of a look include those of every look "
-        "with fewer rows. If each row came by itself, the chance of that would have to be less than one in "
-        "a million.\n"
-        "- Numbered anew, early or learned (info): a note up to step 300 and where the training learns "
-        "much.",
+        "with fewer rows. If each row came by itself, the chance of that would have to be less than one in a "
+        "million.\n"
+        "- Numbered anew, early or learned (info): a note up to step 300 and where the training learns much.",
     .why =
         "What should have a row of its own shares one with others, so that the model cannot tell them apart. "
         "The loss falls all the same, part of the way.",
@@ -108,7 +110,8 @@ class EmbeddingRowsUnused final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        loss_.observe(step);
+        guessing_.observe(step);
+        if (const auto fresh = loop_fact(step, "trained_are_fresh")) is_fresh_ = fresh->value > 0;
         for (const LoopFact& order : loop_facts(step, "rows_in_order")) {
             if (order.value < kMostInOrder) unordered_.emplace(order.place);
         }
@@ -260,7 +263,8 @@ class EmbeddingRowsUnused final : public Rule {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
             // Such numbers are learned by in time, or not.
-            fire_anew(table, loss_.has_learned_much() || loss_.count() < kEpisodes, sink);
+            fire_anew(table, guessing_.loss().has_learned_much() || guessing_.loss().count() < kEpisodes,
+                      sink);
             return;
         }
         const bool is_of_fields = has_fields_without_offsets(table);
@@ -292,12 +296,14 @@ class EmbeddingRowsUnused final : public Rule {
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         // A table that is larger than it need be does no harm.
         // How far a training comes without the others shows when it is over.
-        const bool is_enough = is_over ? loss_.has_learned_much() : loss_.has_learned();
-        const bool is_early = loss_.count() < kPatience;
+        const bool is_enough = is_over ? guessing_.loss().has_learned_much() : guessing_.loss().has_learned();
+        const bool is_early = guessing_.loss().count() < kPatience;
         const bool is_harmless = (table.is_prefix && !is_cast && (is_enough || is_early)) ||
-                                 (is_scattered(table) && (loss_.has_learned() || is_early));
-        // As one speaker of those that a model was made for.
-        const bool is_one_of_few = table.used.size() < rows_ && loss_.has_learned();
+                                 (is_scattered(table) && (guessing_.loss().has_learned() || is_early));
+        // As one speaker of those that a model was made for. A model that was trained before has little left
+        // to learn of it.
+        const bool is_one_of_few =
+            table.used.size() < rows_ && (is_new() ? is_enough : guessing_.loss().has_learned());
         model::Finding finding;
         finding.key = table.module;
         finding.severity =
@@ -324,6 +330,12 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // No training came before this one.
+    [[nodiscard]] bool is_new() const {
+        const std::optional<double> constant = guessing_.constant_loss();
+        return is_fresh_ || (constant && guessing_.loss().start() >= kLikeGuessing * *constant);
+    }
+
     void fire_fields(const Table& table, FindingSink& sink) const {
         const Columns& columns = table.columns;
         model::Finding finding;
@@ -334,15 +346,13 @@ class EmbeddingRowsUnused final : public Rule {
         finding.layer = table.module;
         finding.message = base::format(
             "Each sample looks up {:.0f} numbers in {}, which has {} rows. They count from 0 each, {:.0f} "
-            "rows "
-            "of the narrowest and {:.0f} of the widest, {:.0f} together: these fields share the first rows, "
-            "and none after row {} was used up to step {}.",
+            "rows of the narrowest and {:.0f} of the widest, {:.0f} together: these fields share the first "
+            "rows, and none after row {} was used up to step {}.",
             columns.fields, place_in_words(table.name), table.used.size(), columns.narrowest, columns.widest,
             columns.rows, table.last_row, last_);
         finding.fix = base::format(
             "Add to each number the offset of its field before it is looked up in {}: the sizes of the "
-            "fields "
-            "before it together, 0 for the first one.",
+            "fields before it together, 0 for the first one.",
             table.module);
         finding.evidence.push_back(
             {"rows in use", static_cast<double>(table.in_use), "of", static_cast<double>(table.used.size())});
@@ -388,22 +398,26 @@ class EmbeddingRowsUnused final : public Rule {
     static constexpr std::size_t kMostPrefixes = 256;
     static constexpr double kLogOfMillionth = -13.8;
     static constexpr std::uint64_t kPatience = 100;  // steps in which a training may begin to learn
+    static constexpr double kLikeGuessing = 0.9;     // of a constant answer's loss, at the start
     static constexpr double kMostInOrder = 0.5;      // of samples, by chance or because all are alike
 
     double share_;
-    TrainingLoss loss_;
+    Guessing guessing_;
     std::set<std::string, std::less<>> unordered_, one_each_;  // embeddings
     std::map<std::string, Columns, std::less<>> columns_;      // of embeddings
     std::size_t rows_;
     std::uint64_t needed_;
     std::uint64_t judged_ = 0;
     model::StepIndex last_ = 0;  // that was looked at
+    bool is_fresh_ = false;      // the weights were as an initialiser drew them
     std::map<model::TensorId, Table> tables_;
 };
 
 std::vector<model::Requirement> embedding_rows_unused_needs(const Parameters&) {
     constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
     std::vector<model::Requirement> all = loss_requirements(kEmbeddingRowsUnused.name);
+    for (model::Requirement& more : argument_requirements(kEmbeddingRowsUnused.name))
+        all.push_back(std::move(more));
     all.push_back(loop_requirement(kEmbeddingRowsUnused.name));
     all.push_back({"gradients",
                    model::Mode::kTrain,

@@ -34,6 +34,8 @@ const model::RuleInfo kLabelNoise = {
         "`evaluations` before them. They must have 150 labels.\n"
         "- Evaluation: in the evaluation before each of these steps, `evaluations` different ones in all, "
         "the model was no better trained. There it contradicted no more than `ratio` of that share.\n"
+        "- Evaluated batches of the training's own data, nine tenths of whose rows were known from the "
+        "training, do not count.\n"
         "- Significance: the difference is more than four standard errors, or five where the evaluation's "
         "share is more than half of the training's.\n"
         "- Dropout: judged where the model has none. Where it drops up to 30 % of values, a quarter of the "
@@ -102,6 +104,7 @@ class LabelNoise final : public Rule {
         const Counted now = {labels->value, missed->value * labels->value, mean->value * labels->value,
                              step_};
         if (is_evaluation) {
+            if (is_of_training(step)) return;
             if (open_.labels == 0) classes_.age();
             classes_.observe(step);
             open_ = sum(open_, now);
@@ -127,6 +130,7 @@ class LabelNoise final : public Rule {
     // The last ones; more where fewer evaluations than needed lie among them.
     static constexpr std::size_t kLooks = 6, kFewestLooks = 3, kMostLooks = 24, kMostEvaluations = 64;
     static constexpr double kFewestLabels = 150;
+    static constexpr double kFewestEvaluated = 8, kOfTraining = 0.9;  // rows of an evaluated batch
     static constexpr double kOfLeast = 0.25, kManyLabels = 24;
     static constexpr double kOfOthers = 0.8;  // without the worst look
     static constexpr double kFewestRows = 200, kOthers = 0.25, kTimes = 2.5;
@@ -191,6 +195,12 @@ class LabelNoise final : public Rule {
         comes_again_ = any_ = false;
         dropout_ = 0;
         first_looked_.reset();
+    }
+    // Some loops evaluate the training's data, too, whose labels are as wrong as those of the training.
+    [[nodiscard]] static bool is_of_training(const model::StepView& step) {
+        const auto rows = loop_fact(step, "rows_evaluated"),
+                   known = loop_fact(step, "rows_evaluated_trained");
+        return rows && known && rows->value >= kFewestEvaluated && known->value >= kOfTraining * rows->value;
     }
     static Counted sum(const Counted& a, const Counted& b) {
         return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, b.step};

@@ -60,7 +60,13 @@ const model::RuleInfo kLearningRateTooHigh = {
         "typical update was above a third of `update`.\n"
         "- For a schedule, the loss had fallen a fifth below its start and has lost more than 60 % of that "
         "again for `patience` steps. Where it had only fallen a tenth, this must last for twice as many "
-        "steps.",
+        "steps.\n"
+        "- Rising again (warning): the loss had fallen below 30 % of its start. For four times `patience` "
+        "steps it has been above four times its lowest, by a tenth of what it had fallen and five times the "
+        "noise. It rises over the second half of the run (Mann-Kendall z > 3).\n"
+        "- For a loss that rises again, every typical update since its lowest was above a tenth of "
+        "`update`, at two looks or more, and the learning rate is not below half of its peak. Not where the "
+        "loss is the sum of several.",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -130,6 +136,7 @@ class LearningRateTooHigh final : public Rule {
                 best_step_ = step.step();
             }
             fallen_back_ = has_fallen_back(level) ? fallen_back_ + 1 : 0;
+            risen_ = has_risen(level) ? risen_ + 1 : 0;
         }
         if (updates_.count() < 3 || updates_.are_of_tables() || loss_.count() < kFirst) return;
         ++judged_;
@@ -161,6 +168,10 @@ class LearningRateTooHigh final : public Rule {
     static constexpr double kSurpriseAtOnce = 8;
     static constexpr double kReplaced = 0.5;
     static constexpr double kMultiplied = 10;
+    static constexpr double kLearnedMost = 0.3;  // of the start, below which the loss fell
+    static constexpr double kTimesLowest = 4;    // the loss now, of one that rises again
+    static constexpr double kLostAgain = 0.1;    // of what it had fallen
+    static constexpr double kRises = 3;          // Mann-Kendall z
     static constexpr model::StepIndex kFirstMoves = 3;
 
     // Updates become smaller by themselves, as Adagrad's do: less than half of what the first ones were.
@@ -218,6 +229,27 @@ class LearningRateTooHigh final : public Rule {
                fallen_back_ >= (was_much ? 1 : 2) * patience_ && updates_.worst().typical > update_ / 3;
     }
 
+    // Most of it had been learned, and some of that is lost.
+    [[nodiscard]] bool has_risen(double level) const {
+        const double learned = loss_.start() - best_;
+        return best_ < kLearnedMost * loss_.start() && level > kTimesLowest * best_ &&
+               level > best_ + kLostAgain * learned && level - best_ > 5 * loss_.noise() / std::sqrt(10.0);
+    }
+    // It becomes worse bit by bit, with updates that stay large. Other data would raise it at once, and it
+    // would be learned then.
+    [[nodiscard]] bool rises_again() const {
+        if (risen_ < 4 * patience_ || loss_.is_sum_of_several() || rates_.now() < 0.5 * rates_.peak())
+            return false;
+        std::size_t looks = 0;
+        for (const WeightUpdates::Look& look : updates_.looks()) {
+            if (look.step < best_step_) continue;
+            if (look.typical <= update_ / 10) return false;
+            ++looks;
+        }
+        const auto means = loss_.blocks().means();
+        return looks >= 2 && means.size() >= 20 && trend_z(means.last(means.size() / 2)) > kRises;
+    }
+
     // The key of what is seen.
     [[nodiscard]] const char* judge(const model::StepView&) const {
         const double start = loss_.start(), level = loss_.level();
@@ -248,7 +280,8 @@ class LearningRateTooHigh final : public Rule {
             !loss_.has_learned_much())
             return "replaced";
         if (has_jumped()) return "jumped";
-        return is_by_schedule() ? "schedule" : nullptr;
+        if (is_by_schedule()) return "schedule";
+        return rises_again() ? "rises_again" : nullptr;
     }
 
     // Nothing moves any more, once units have died of the first steps.
@@ -308,7 +341,7 @@ class LearningRateTooHigh final : public Rule {
         model::Finding finding;
         finding.key = key;
         finding.severity = key == "above_start" ? model::Severity::kError : model::Severity::kWarning;
-        finding.first_step = 0;
+        finding.first_step = key == "rises_again" ? best_step_ : 0;
         finding.tensor = "update_ratio/" + look.place;
         finding.layer = look.place.substr(0, look.place.rfind('.'));
         const std::string what = base::format(
@@ -341,6 +374,12 @@ class LearningRateTooHigh final : public Rule {
                 what, human_number(rates_.peak() / rates_.base()), human_number(rates_.base()),
                 human_number(rates_.peak()), rates_.peak_step(), human_number(best_), best_step_,
                 human_number(loss_.level()), human_number(loss_.start()));
+        else if (key == "rises_again")
+            finding.message = base::format(
+                "{}. The loss had fallen from {} to {} around step {} and rises since, bit by bit, to {} at "
+                "step {}, with a learning rate of {}.",
+                what, human_number(loss_.start()), human_number(best_), best_step_,
+                human_number(loss_.level()), step.step(), human_number(rates_.now()));
         else
             finding.message =
                 base::format("{}; the loss jumped from {} to {} at step {} and stands still at {} since.",
@@ -370,6 +409,7 @@ class LearningRateTooHigh final : public Rule {
     double best_ = 0;          // lowest one
     model::StepIndex best_step_ = 0;
     std::uint64_t fallen_back_ = 0;    // steps in a row
+    std::uint64_t risen_ = 0;          // steps in a row above a multiple of the lowest one
     double moved_ = 0;                 // typical updates of the first steps, added up
     std::vector<double> after_moves_;  // losses after each of these steps
     double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise

@@ -24,19 +24,22 @@ const model::RuleInfo kLossInputRange = {
     .when =
         "A loss function gets probabilities where it expects logits (a softmax or sigmoid too many), or no "
         "log-probabilities where it expects these (a softmax too few).\n"
-        "- Judged: from the statistics of what a loss of torch.nn.functional is given. They must show it "
-        "at every step at which they are captured, and at least `looks` of them.\n"
+        "- Judged: from the statistics of what a loss of torch.nn.functional is given. They must show it at "
+        "every step at which they are captured, and at least `looks` of them.\n"
         "- redundant_softmax, by the values (warning): cross_entropy or a loss with logits gets values in "
-        "[0, 1] whose mean is one over the number of classes, so that each row sums to one. Or one over "
-        "the number of rows: a softmax over the batch.\n"
-        "- redundant_softmax, in the graph (warning): in the graphs of two steps, the logarithm of a "
-        "softmax is taken of what a softmax along the same dimension gave. A distribution that is given "
+        "[0, 1] whose mean is one over the number of classes, so that each row sums to one. Or one over the "
+        "number of rows: a softmax over the batch.\n"
+        "- redundant_softmax, in the graph (warning): in the graphs of two steps, the logarithm of a softmax "
+        "is taken of what a softmax along the same dimension gave. A distribution that is given "
         "probabilities as logits does so.\n"
         "- redundant_sigmoid (warning): cross_entropy or a loss with logits gets exactly what a sigmoid in "
-        "the model returned, or the sigmoid of what a module returned. Or, in the graphs of two steps, it "
-        "is given what a sigmoid gave, wherever that was computed.\n"
-        "- redundant_sigmoid, by the values (warning): nothing of that can be seen, but the values given "
-        "to a loss with logits reach from below 0.1 to above 0.9 and never leave [0, 1] in 30 looks and 50 "
+        "the model returned, or the sigmoid of what a module returned. Or, in the graphs of two steps, it is "
+        "given what a sigmoid gave, wherever that was computed.\n"
+        "- redundant_sigmoid, written out (warning): in the graphs of two steps, the loss takes the "
+        "logarithm of a sigmoid, or of one less it, of what another sigmoid gave, with no layer or factor "
+        "between. Or binary_cross_entropy is given such a sigmoid.\n"
+        "- redundant_sigmoid, by the values (warning): nothing of that can be seen, but the values given to "
+        "a loss with logits reach from below 0.1 to above 0.9 and never leave [0, 1] in 30 looks and 50 "
         "steps.\n"
         "- missing_softmax (error): nll_loss, kl_div or ctc_loss gets values above zero, which no "
         "log-probability is.\n"
@@ -44,9 +47,9 @@ const model::RuleInfo kLossInputRange = {
         "ln(1/C). Log-probabilities of C classes never have such a mean.\n"
         "- missing_softmax, logarithm forgotten (warning): nll_loss, kl_div or ctc_loss gets probabilities "
         "without their logarithm.\n"
-        "- missing_softmax, written out (error): a loss that is written out is, in the graphs of two "
-        "steps, nothing but a weighted sum of what a last layer gave. The weights are rows of labels that "
-        "sum to one, or one score is picked of each row.",
+        "- missing_softmax, written out (error): a loss that is written out is, in the graphs of two steps, "
+        "nothing but a weighted sum of what a last layer gave. The weights are rows of labels that sum to "
+        "one, or one score is picked of each row.",
     .why =
         "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
         "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
@@ -80,6 +83,25 @@ Expects expected_by(std::string_view function) {
     return Expects::kOther;
 }
 
+// A loss before which graphs show a sigmoid.
+struct Squashed {
+    const char *fact, *key, *loss, *tensor, *computes, *range, *fix;
+};
+
+constexpr std::array<Squashed, 3> kSquashed = {{
+    {"sigmoid_twice", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits",
+     "loss/binary_cross_entropy_with_logits", "a sigmoid", "0.5 to 0.73",
+     "Return the values before the sigmoid where the loss is computed, and apply it only where "
+     "probabilities are reported; or use binary_cross_entropy with it."},
+    {"sigmoid_before_softmax", "cross_entropy", "cross_entropy", "loss/cross_entropy", "a softmax",
+     "1/(1 + (C-1)e) to e/(e + C-1)",
+     "Remove the sigmoid in front of cross_entropy; for several labels per sample use "
+     "binary_cross_entropy_with_logits without it."},
+    {"sigmoid_before_logarithm", "in the loss", "The loss", "loss", "a sigmoid", "0.5 to 0.73",
+     "Keep one of the two sigmoids: return the values before it from the model, or take probabilities as "
+     "they are in the loss."},
+}};
+
 class LossInputRange final : public Rule {
   public:
     explicit LossInputRange(const Parameters& parameters)
@@ -105,13 +127,13 @@ class LossInputRange final : public Rule {
             look(seen, step, call);
             judge(seen, step, call, sink);
         }
-        for (const bool is_binary : {true, false}) {
-            const auto fact = loop_fact(step, is_binary ? "sigmoid_twice" : "sigmoid_before_softmax");
+        for (const Squashed& before : kSquashed) {
+            const auto fact = loop_fact(step, before.fact);
             if (!fact || !(fact->value > 0)) continue;
             any = true;
             if (++sigmoid_graphs_ == 1) first_sigmoid_ = step.step();
             if (sigmoid_graphs_ >= 2 && !is_sigmoid_told_)
-                fire_sigmoid_in_graph(step, fact->place, is_binary, sink);
+                fire_sigmoid_in_graph(step, fact->place, before, sink);
         }
         if (any) ++judged_;
     }
@@ -313,27 +335,20 @@ class LossInputRange final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    void fire_sigmoid_in_graph(const model::StepView& step, std::string_view place, bool is_binary,
+    void fire_sigmoid_in_graph(const model::StepView& step, std::string_view place, const Squashed& before,
                                FindingSink& sink) const {
-        const char* function = is_binary ? "binary_cross_entropy_with_logits" : "cross_entropy";
         model::Finding finding;
-        finding.key = base::format("redundant_sigmoid {}", function);
+        finding.key = base::format("redundant_sigmoid {}", before.key);
         finding.kind = "redundant_sigmoid";
         finding.first_step = first_sigmoid_;
-        finding.tensor = base::format("loss/{}", function);
+        finding.tensor = before.tensor;
         finding.layer = place;
         finding.message = base::format(
             "{} is given what a sigmoid{} gave, in {} graphs up to step {}, and computes {} itself: with "
             "values in [0, 1] no probability can leave the range from {}.",
-            function, place.empty() ? std::string() : base::format(" after {}", place_in_words(place)),
-            sigmoid_graphs_, step.step(), is_binary ? "a sigmoid" : "a softmax",
-            is_binary ? "0.5 to 0.73" : "1/(1 + (C-1)e) to e/(e + C-1)");
-        finding.fix =
-            is_binary
-                ? "Return the values before the sigmoid where the loss is computed, and apply it only where "
-                  "probabilities are reported; or use binary_cross_entropy with it."
-                : "Remove the sigmoid in front of cross_entropy; for several labels per sample use "
-                  "binary_cross_entropy_with_logits without it.";
+            before.loss, place.empty() ? std::string() : base::format(" after {}", place_in_words(place)),
+            sigmoid_graphs_, step.step(), before.computes, before.range);
+        finding.fix = before.fix;
         finding.evidence.push_back({"graphs looked at", static_cast<double>(sigmoid_graphs_), "limit", 2});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));

@@ -44,6 +44,9 @@ const model::RuleInfo kLossSignFlipped = {
         "- Overlap (warning): in the graphs of two steps, the loss is nothing but overlap coefficients "
         "(Dice, Jaccard, Tversky) between a softmax or sigmoid and what has no gradient, and rises with "
         "each of them.\n"
+        "- Signal ratio (warning): in the graphs of two steps, the loss is nothing but ratios of signal to "
+        "distortion (SNR, SI-SNR, SI-SDR), and rises with each of them. The distortion is the power of what "
+        "the model made less the data, or less its projection onto the data.\n"
         "- Policy gradient (warning): in the graphs of two steps, log-probabilities of choices, times "
         "data, take part in the loss, none with a minus sign. The program calls the data a reward, an "
         "advantage or a return wherever it multiplies a log-probability.\n"
@@ -57,7 +60,8 @@ const model::RuleInfo kLossSignFlipped = {
     .fix =
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
         "log-probabilities. A KL term is -0.5 * sum(1 + logvar - mu**2 - logvar.exp()), and is added. Of a "
-        "coefficient of overlap, lower one less the coefficient.",
+        "coefficient of overlap, lower one less the coefficient; of a ratio of signal to distortion, minus "
+        "it.",
     .healthy =
         "Likelihoods of densities, which may be below 0 (with their minus sign); what a model draws itself. "
         "Adversarial steps that raise a loss beside one that lowers it, terms with a minus sign that are "
@@ -93,6 +97,7 @@ class LossSignFlipped final : public Rule {
         judge_runaway(step, sink);
         judge_cosines(step, sink);
         judge_overlap(step, sink);
+        judge_signal_ratio(step, sink);
         judge_policy(step, sink);
         judge_divergence(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
@@ -252,9 +257,19 @@ class LossSignFlipped final : public Rule {
                          overlaps_.count, step.step()),
             "Lower one less the coefficient: loss = 1 - dice.", sink);
     }
+    void judge_signal_ratio(const model::StepView& step, FindingSink& sink) {
+        if (!show(step, "loss_lowers_signal_ratio", ratios_)) return;
+        fire_by_graph(
+            "signal_ratio", ratios_,
+            base::format("The loss is a ratio of signal to distortion, such as SNR or SI-SDR, of what the "
+                         "model makes and the data, and rises with it, in {} graphs up to step {}: it is "
+                         "least where nothing of the signal is left.",
+                         ratios_.count, step.step()),
+            "Lower minus the ratio: loss = -si_sdr(estimate, source).mean().", sink);
+    }
 
     static constexpr const char* kKey = "sign";
-    Graphs away_, overlaps_, policy_;  // cosines are lowered, an overlap is
+    Graphs away_, overlaps_, ratios_, policy_;  // in which cosines are lowered, say
     Game game_;
     bool runs_away_ = false;
     std::map<std::string, Latent> latents_;

@@ -33,6 +33,10 @@ const model::RuleInfo kNonFinite = {
         "- Batch left out: a loss function's value is not finite while what `backward()` is called on is "
         "finite, so the loop leaves that batch out. An error from the third such step on if they are 5 % "
         "of all, else a note (info).\n"
+        "- Gradients thrown away (error): at three steps looked at or more, and 5 % of these, the input is "
+        "not finite while loss and gradients of the step are. Each of these steps had several backward "
+        "passes, of which the first was cleared, and not all had equally many. No such input came in a "
+        "step of one pass.\n"
         "- Origin: it names where the step's data flow first shows it. The order is the weights that the "
         "step began with, the input, the modules in forward order, the loss, and the gradients from the "
         "last layer back.\n"
@@ -129,6 +133,7 @@ struct Bad {
     [[nodiscard]] auto rank() const { return std::tuple(pass, order, tensor); }
 };
 
+constexpr const char* kThrownAway = "thrown away";
 constexpr std::uint64_t kFewestUnused = 3;
 constexpr double kLeastUnused = 0.05;  // of the steps
 
@@ -225,7 +230,9 @@ class NonFinite final : public Rule {
             origin_is_input_ = false;
         }
         if (is_unused) fire_unused(step, sink);
-        if (first_quiet && first_quiet->nan > 0 && loss) fire_quiet(step, *first_quiet, quiet_places, sink);
+        if (look_for_thrown_away(step, first_quiet, sink)) fire_thrown_away(step, *first_quiet, sink);
+        else if (first_quiet && first_quiet->nan > 0 && loss)
+            fire_quiet(step, *first_quiet, quiet_places, sink);
         // All is finite: what a later finding compares with.
         if (loss) {
             if (!start_loss_) start_loss_ = *loss;
@@ -269,6 +276,52 @@ class NonFinite final : public Rule {
         finding.evidence.push_back(
             {"steps with such a batch", static_cast<double>(unused_), "of", static_cast<double>(judged_)});
         finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    // A loop may leave out a batch after backward(), where the norm of the gradients is not finite, and goes
+    // on with the next one. The input that is seen is that of the first pass of a step.
+    bool look_for_thrown_away(const model::StepView& step, const std::optional<Bad>& quiet,
+                              FindingSink& sink) {
+        const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
+        if (!passes) return false;
+        ++looks_at_passes_;
+        const bool is_input =
+            quiet && quiet->pass == Pass::kInput && step.info(quiet->tensor).role == Role::kInput;
+        if (!is_input) return false;
+        if (passes->value <= 1 || !loop_fact(step, "cleared_between_passes")) {
+            if (!std::exchange(takes_what_is_not_finite_, true)) sink.clear(kThrownAway);
+            return false;
+        }
+        fewest_passes_ = thrown_away_ == 0 ? passes->value : std::min(fewest_passes_, passes->value);
+        most_passes_ = std::max(most_passes_, passes->value);
+        ++thrown_away_;
+        return !takes_what_is_not_finite_ && most_passes_ > fewest_passes_ && thrown_away_ >= kFewestUnused &&
+               static_cast<double>(thrown_away_) >= kLeastUnused * static_cast<double>(looks_at_passes_);
+    }
+    void fire_thrown_away(const model::StepView& step, const Bad& bad, FindingSink& sink) const {
+        const model::TensorInfo& info = step.info(bad.tensor);
+        model::Finding finding;
+        finding.key = kThrownAway;
+        finding.kind = "nan_input";
+        finding.severity = model::Severity::kError;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.message = base::format(
+            "At {} of {} steps looked at the input of the model holds {} ({} of {} values at step {}), and "
+            "the gradients of that batch were thrown away: such a step has {:.0f} to {:.0f} backward passes, "
+            "cleared in between, until one came whose gradients could be used. Most of the data may be lost "
+            "so.",
+            thrown_away_, looks_at_passes_, bad.nan > 0 ? "NaN" : "infinities", bad.nan + bad.infinite,
+            bad.count, step.step(), fewest_passes_, most_passes_);
+        finding.fix =
+            "Drop or impute what is not finite, column by column: check the data set with "
+            "torch.isfinite(x).all() before training. dropna() keeps infinities, as a relative change from 0 "
+            "gives them. Count the batches that the loop leaves out.";
+        finding.evidence.push_back({"steps with such a batch", static_cast<double>(thrown_away_), "of",
+                                    static_cast<double>(looks_at_passes_)});
+        finding.evidence.push_back({"backward passes of such a step, at most", most_passes_, "expected", 1});
+        finding.plots = {{info.name, "nan"}, {info.name, "inf"}};
         sink.fire(std::move(finding));
     }
 
@@ -446,8 +499,7 @@ class NonFinite final : public Rule {
                 finding_.fix =
                     info.role == Role::kLabel
                         ? "Drop these samples, or leave them out of the loss by a mask; check the data set "
-                          "with "
-                          "torch.isfinite(y).all() before training. A number filled in is a wrong label."
+                          "with torch.isfinite(y).all() before training. A number filled in is a wrong label."
                         : "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and "
                           "check the data set with torch.isfinite(x).all() before training.";
                 break;
@@ -550,8 +602,11 @@ class NonFinite final : public Rule {
 
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, finite_steps_ = 0;
-    std::uint64_t unused_ = 0;    // steps in which a loss that is not finite was left out
-    std::vector<Before> before_;  // by tensor id
+    std::uint64_t unused_ = 0;  // steps in which a loss that is not finite was left out
+    std::uint64_t thrown_away_ = 0, looks_at_passes_ = 0;
+    double fewest_passes_ = 0, most_passes_ = 0;  // of steps with a batch that was thrown away
+    bool takes_what_is_not_finite_ = false;       // in one pass, and trains on it
+    std::vector<Before> before_;                  // by tensor id
     std::optional<double> start_loss_, loss_before_, start_norm_, norm_before_;
     model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
     double weight_norm_ = 0;

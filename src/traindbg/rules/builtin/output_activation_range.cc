@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string_view>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -19,10 +21,10 @@ const model::RuleInfo kOutputActivationRange = {
     .title = "Targets out of the output's reach",
     .summary = "The model ends in an activation function whose values cannot be what the loss asks for.",
     .when =
-        "The model's output went through a sigmoid, tanh or ReLU, so that it cannot reach the targets or "
-        "logits that the loss asks for.\n"
-        "- Judged where three captured steps agree that what the loss is given was returned by a sigmoid, "
-        "tanh or ReLU. Equal extremes and means tell that.\n"
+        "The model's output went through a sigmoid, tanh, ReLU or the like, so that it cannot reach the "
+        "targets, logits or logarithms that the loss asks for.\n"
+        "- Judged where three captured steps agree that what the loss is given was returned by such a "
+        "function. Equal extremes and means tell that.\n"
         "- Targets out of range: with mse, l1, smooth_l1 or huber, at least `share` of the targets lie "
         "outside of that function's range. An error from a fifth of the targets on, below that a warning.\n"
         "- No such function is seen (warning): over 12 looks and 50 steps, predictions press against an "
@@ -32,6 +34,10 @@ const model::RuleInfo kOutputActivationRange = {
         "layer without an activation function returned.\n"
         "- binary_cross_entropy_with_logits behind a ReLU (warning): no probability can be below one "
         "half.\n"
+        "- poisson_nll_loss of logarithms (warning): its value at three captured steps is what "
+        "log_input=True gives, and cannot be what log_input=False gives. What it takes for logarithms went "
+        "through a softplus or an exp, as rates do; or through a ReLU, while at least `share` of the "
+        "counts are 0.\n"
         "- cross_entropy behind a tanh (warning): no logit can be beyond 1.\n"
         "- cross_entropy behind a ReLU, judged after 100 steps: a warning if the loss is not clearly below "
         "that of guessing, else a note (info).",
@@ -43,7 +49,8 @@ const model::RuleInfo kOutputActivationRange = {
         "function.",
     .healthy =
         "Targets within the range: images in [-1, 1] behind a tanh, shares in [0, 1] behind a sigmoid, "
-        "counts behind a ReLU, a few outliers of them.",
+        "counts behind a ReLU, a few outliers of them; rates behind a softplus in a poisson_nll_loss with "
+        "log_input=False.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, with "
         "a histogram of the targets at the first 5, and over what the modules return at the first 5 and "
@@ -55,6 +62,8 @@ const model::RuleInfo kOutputActivationRange = {
 };
 
 constexpr std::uint64_t kAgreeing = 3;
+constexpr const char* kPoisson = "poisson_nll_loss";
+constexpr double kErrorOfLoss = 1e-3;  // of its terms: it is computed in single precision or less
 
 class OutputActivationRange final : public Rule {
   public:
@@ -66,11 +75,12 @@ class OutputActivationRange final : public Rule {
         bool any = false;
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) && call.function != "cross_entropy" &&
-                call.function != "binary_cross_entropy_with_logits")
+                call.function != "binary_cross_entropy_with_logits" && call.function != kPoisson)
                 continue;
             any = true;
             Seen& seen = seen_[call.prediction->id];
             look(seen, step, call);
+            if (call.function == kPoisson && takes_logarithms(step, call)) ++seen.of_logarithms;
             judge(seen, step, call, sink);
         }
         if (any) ++judged_;
@@ -86,6 +96,7 @@ class OutputActivationRange final : public Rule {
         model::StepIndex first = 0;
         std::uint64_t with_maker = 0;
         std::uint64_t squashed = 0;  // in agreement with `maker`
+        std::uint64_t of_logarithms = 0;
         Maker maker;
         bool is_plain = false;      // a layer without a function returned the very values
         std::uint64_t at_zero = 0;  // looks with exact zeros and nothing below
@@ -146,7 +157,9 @@ class OutputActivationRange final : public Rule {
             return;
         }
         if (!is_known) return;
-        if (call.function == "cross_entropy") {
+        if (call.function == kPoisson) {
+            if (seen.of_logarithms >= kAgreeing) judge_rates(seen, call, sink);
+        } else if (call.function == "cross_entropy") {
             if (seen.maker.squash == Squash::kTanh) fire_logits(seen, step, call, "bounded", sink);
             if (seen.maker.squash != Squash::kRelu || guessing_.loss().count() < 100) return;
             fire_logits(seen, step, call, guessing_.learns_well() ? "relu_learning" : "relu", sink);
@@ -154,6 +167,62 @@ class OutputActivationRange final : public Rule {
                    seen.target_values.min < 0.5) {
             fire_logits(seen, step, call, "half", sink);
         }
+    }
+
+    // Whether the value of a Poisson loss is what it has of logarithms x of rates, the mean of exp(x) - y x,
+    // and below what it can have of rates r, the mean of r - y log(r): told by the bounds of both that follow
+    // from what is known of x and y. With the term of Stirling (`full`) both are larger.
+    static bool takes_logarithms(const model::StepView& step, const LossCall& call) {
+        const std::optional<double> loss = value_of(step, call.function);
+        const model::Statistics& x = *call.predicted;
+        if (!loss || call.labelled == nullptr || !(x.min >= 0) || !(x.max > x.min)) return false;
+        const model::Statistics& y = *call.labelled;
+        // A convex function lies above its value at the mean and below its chord.
+        const double low = std::exp(x.mean);
+        const double slope = (std::exp(x.max) - std::exp(x.min)) / (x.max - x.min);
+        const double high = std::exp(x.min) + slope * (x.mean - x.min);
+        const double product = y.mean * x.mean, spread = y.std * x.std;
+        const double error = kErrorOfLoss * (high + std::abs(product));
+        const bool may_be_of_logarithms =
+            *loss >= low - product - spread - error && *loss <= high - product + spread + error;
+        return may_be_of_logarithms && *loss < x.mean - y.mean * std::log(x.max) - error;
+    }
+    static std::optional<double> value_of(const model::StepView& step, std::string_view function) {
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (function_of_loss(step.info(sample.tensor).name) == function) return sample.value;
+        return std::nullopt;
+    }
+
+    // A logarithm that is never below 0 is that of a rate of 1 and more.
+    void judge_rates(const Seen& seen, const LossCall& call, FindingSink& sink) const {
+        const Squash squash = seen.maker.squash;
+        if (squash != Squash::kSoftplus && squash != Squash::kExp && squash != Squash::kRelu) return;
+        const double zero = seen.target_values.count == 0 ? 0
+                                                          : static_cast<double>(seen.target_values.zero) /
+                                                                static_cast<double>(seen.target_values.count);
+        // Behind a ReLU may be the logarithms of large rates.
+        if (squash == Squash::kRelu && zero < share_) return;
+        model::Finding finding;
+        finding.key = kPoisson;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = seen.first;
+        finding.tensor = base::format("loss/{}", call.function);
+        finding.layer = seen.maker.tensor->module;
+        finding.message = base::format(
+            "{} takes what it is given for logarithms of rates (log_input=True, its default), and that went "
+            "through a {} ({}): none is below 0, so no rate below 1 can be learned, and what the model "
+            "returns is no rate. Of the counts {:.0f} % are 0.",
+            call.function, to_string(squash), place_in_words(seen.maker.tensor->name), 100 * zero);
+        finding.fix = base::format(
+            "Pass log_input=False where the model returns rates; or remove the {} behind the last layer and "
+            "take exp() of the output for a rate.",
+            to_string(squash));
+        finding.evidence.push_back({"captured steps at which the loss is that of logarithms",
+                                    static_cast<double>(seen.of_logarithms), "limit",
+                                    static_cast<double>(kAgreeing)});
+        finding.evidence.push_back({"smallest prediction", seen.lowest, "largest", seen.highest});
+        finding.plots = {{call.prediction->name, "mean"}, {call.prediction->name, "min"}};
+        sink.fire(std::move(finding));
     }
 
     // The range that predictions keep to while they press against an end of it.

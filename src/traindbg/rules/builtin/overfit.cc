@@ -30,6 +30,9 @@ const model::RuleInfo kOverfit = {
         "stays far above the training loss until the end.\n"
         "- Evaluations: evaluation steps between two training steps are one evaluation, and their mean "
         "loss is its result.\n"
+        "- Summed evaluations: where the first result is more than five times the training loss until then, "
+        "and half to twice of it when divided by the rows of its batches, eight or more in each, the results "
+        "are divided so.\n"
         "- Not counted: those that evaluate the training's own data, where there are others. These are "
         "batches at whose place in an evaluation nine tenths of the rows were known from the training. "
         "Where that changes, results begin anew.\n"
@@ -51,6 +54,9 @@ const model::RuleInfo kOverfit = {
         "- Gap (warning), at the end of five or more evaluations: the training loss is below 5 % of that "
         "of evaluation. The evaluation loss began near the start, was never below 40 % of it, and stands "
         "near its best.\n"
+        "- Gap, without standing near its best: it was never below 75 % of the start, the median of the last "
+        "`patience` is above 90 % of it, and the training loss below 5 % of that median. No other weights "
+        "were put in the model's place.\n"
         "- Note only (info): after a rise, other weights than those of the last step were loaded after it, "
         "as an early stopping does with those of its best evaluation.\n"
         "- Note only (info): after a rise, another model was evaluated in the end, and there is a copy of "
@@ -158,13 +164,35 @@ class Overfit final : public Rule {
             if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (function_.empty()) function_ = info.name;
             if (info.name != function_) continue;
+            const double rows = rows_at(step, static_cast<std::size_t>(open_count_));
             open_sum_ += sample.value;
+            open_rows_ += rows;
             ++open_count_;
             if (!is_of_training(step)) {
                 others_sum_ += sample.value;
+                others_rows_ += rows;
                 ++others_count_;
             }
         }
+    }
+    // Rows of a batch by its place in an evaluation, as the first evaluation had them: not all batches are
+    // looked at. Of places that it did not have, or where they were not seen, the last ones are taken.
+    [[nodiscard]] double rows_at(const model::StepView& step, std::size_t place) {
+        if (results_ == 0 && place == rows_at_.size() && place < kMostPlaces) {
+            const double rows = rows_of_input(step);
+            rows_at_.push_back(rows > 0 || rows_at_.empty() ? rows : rows_at_.back());
+        }
+        if (rows_at_.empty()) return 0;
+        return place < rows_at_.size() ? rows_at_[place] : rows_at_.back();
+    }
+    // The first evaluation sums its loss up over the rows of a batch, where the training takes the mean:
+    // each of its rows has a loss as those of the training have.
+    [[nodiscard]] bool is_sum(double mean, double rows, double train) const {
+        if (!(train > 0) ||
+            !std::all_of(rows_at_.begin(), rows_at_.end(), [](double at) { return at >= kFewestRowsOfSum; }))
+            return false;
+        const double of_row = mean / rows;
+        return mean > kFarAbove * train && of_row > train / kNear && of_row < kNear * train;
     }
     // The batch is of the training's data, as some loops evaluate both after each epoch. Its place is
     // remembered: not all batches are looked at.
@@ -186,11 +214,15 @@ class Overfit final : public Rule {
         // Results of other batches than before do not compare with those.
         if (std::exchange(are_others_, false)) begin_anew();
         is_parted_ = others_count_ > 0 && others_count_ < open_count_;
-        const double loss = is_parted_ ? others_sum_ / others_count_ : open_sum_ / open_count_;
-        const Result now = {loss, train_count_ > 0 ? train_sum_ / train_count_ : 0, train_error(),
-                            train_count_ > 0, train_steps_};
-        open_sum_ = open_count_ = others_sum_ = others_count_ = train_sum_ = train_squares_ = train_count_ =
-            0;
+        const double train = train_count_ > 0 ? train_sum_ / train_count_ : 0;
+        const double sum = is_parted_ ? others_sum_ : open_sum_;
+        const double count = is_parted_ ? others_count_ : open_count_;
+        const double rows = is_parted_ ? others_rows_ : open_rows_;
+        if (results_ == 0) is_summed_ = is_sum(sum / count, rows / count, train_count_ > 0 ? train : start_);
+        const Result now = {sum / (is_summed_ ? rows : count), train, train_error(), train_count_ > 0,
+                            train_steps_};
+        open_sum_ = open_count_ = open_rows_ = others_sum_ = others_count_ = others_rows_ = 0;
+        train_sum_ = train_squares_ = train_count_ = 0;
         ++evaluations_;
         ++results_;
         last_.push_back(now);
@@ -229,6 +261,7 @@ class Overfit final : public Rule {
 
     void begin_anew() {
         known_.clear();
+        rows_at_.clear();
         results_ = 0;
         last_.clear();
         has_best_ = false;
@@ -337,10 +370,17 @@ class Overfit final : public Rule {
     [[nodiscard]] bool has_gap() const {
         if (results_ < 5 || last_.empty() || !has_start_) return false;
         const Result& now = last_.back();
-        // An evaluation that sums up where training takes the mean is far above the start.
-        return now.has_train && now.train >= 0 && now.train < 0.05 * now.loss && now.loss > 0.4 * start_ &&
-               first_ < 2 * start_ && lowest_ > 0.4 * start_ && lowest_ > 0.9 * now.loss &&
-               trend_z(series_.values()) > -2;
+        // As bad as what the training began with: the little that had been learned is lost, too. The last one
+        // may be of other data.
+        std::vector<double> ends;
+        for (const Result& result : last_) ends.push_back(result.loss);
+        const double end = median(std::move(ends));
+        const bool is_as_bad = end > kBackAtStart * start_ && lowest_ > kHardlyLearned * start_ &&
+                               now.train < kByHeart * end && !is_put_back_ && !is_copy_evaluated_;
+        // An evaluation that sums up more than its rows where training takes the mean is far above the start.
+        return now.has_train && now.train >= 0 && now.train < kByHeart * now.loss &&
+               now.loss > 0.4 * start_ && first_ < 2 * start_ && lowest_ > 0.4 * start_ &&
+               (lowest_ > 0.9 * now.loss || is_as_bad) && trend_z(series_.values()) > -2;
     }
     void fire_gap(FindingSink& sink) const {
         const Result& now = last_.back();
@@ -368,7 +408,9 @@ class Overfit final : public Rule {
     }
 
     [[nodiscard]] std::string parts_in_words() const {
-        return is_parted_ ? " Evaluated batches of the training's own data are not counted." : "";
+        return base::format(
+            "{}{}", is_parted_ ? " Evaluated batches of the training's own data are not counted." : "",
+            is_summed_ ? " Evaluations are summed up, and divided here by the rows of their batches." : "");
     }
 
     void fire(FindingSink& sink, const Result* left_with = nullptr) const {
@@ -425,6 +467,11 @@ class Overfit final : public Rule {
     static constexpr double kUnlike = 0.92, kFewestCompared = 250;  // neighbours
     static constexpr double kFewestRows = 8, kOfTraining = 0.9;
     static constexpr std::size_t kMostPlaces = 4096, kMostKnown = 4096;
+    // Of the evaluation loss, or of the training's start.
+    static constexpr double kByHeart = 0.05, kBackAtStart = 0.9, kHardlyLearned = 0.75;
+    // Of an evaluation that is summed up: rows of a batch; how many times the training loss it is; and how
+    // near to it the loss of a row is.
+    static constexpr double kFewestRowsOfSum = 8, kFarAbove = 5, kNear = 2;
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
     static constexpr double kFarBelow = 0.5;                      // of the training loss
     static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
@@ -433,8 +480,8 @@ class Overfit final : public Rule {
     std::string function_;
     std::size_t evaluations_ = 0, judged_ = 0;
     std::size_t results_ = 0;  // of the same batches
-    double open_sum_ = 0, open_count_ = 0, others_sum_ = 0, others_count_ = 0, train_sum_ = 0,
-           train_squares_ = 0, train_count_ = 0;
+    double open_sum_ = 0, open_count_ = 0, open_rows_ = 0, others_sum_ = 0, others_count_ = 0,
+           others_rows_ = 0, train_sum_ = 0, train_squares_ = 0, train_count_ = 0;
     double start_ = 0, first_ = 0, first_train_ = 0, lowest_ = 0;
     bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
     model::StepIndex train_steps_ = 0;
@@ -442,6 +489,8 @@ class Overfit final : public Rule {
     Result best_;
     Neighbours neighbours_;
     std::vector<Result> last_;
+    std::vector<double> rows_at_;           // of batches, by their place in an evaluation
+    bool is_summed_ = false;                // over the rows of a batch
     std::vector<bool> is_of_training_;      // by the place of a batch in an evaluation
     bool are_others_ = false;               // than in the evaluation before
     bool is_parted_ = false;                // the last evaluation was of both

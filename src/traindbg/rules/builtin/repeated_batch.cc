@@ -31,7 +31,7 @@ const model::RuleInfo kRepeatedBatch = {
         "into one buffer.\n"
         "- Sign, after three times `steps` steps: the batch is another tensor each time, no loader has one "
         "batch only, and it has 2^n rows (8 to 256) of at least 5 values. Rows of 4 values are enough "
-        "where an evaluation has at least eight times as many rows.\n"
+        "where an evaluation has at least eight times as many rows. All combinations of bits do not count.\n"
         "- Note only (info): no such sign after three times `steps` steps. Training on all data at once "
         "looks the same.\n"
         "- Memorised on purpose (info): the very same tensor, made once, is given at each step, and the "
@@ -95,7 +95,7 @@ class RepeatedBatch final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput) continue;
             any = true;
-            if (tensor_.empty()) looks_like_batch_ = has_size_of_batch(info);
+            if (tensor_.empty()) looks_like_batch_ = has_size_of_batch(step, info);
             tensor_ = tensor_.empty() ? info.name : tensor_;
             fingerprint = (fingerprint ^ sample.digest.fingerprint) * 0x9E3779B97F4A7C15ULL;
         }
@@ -133,14 +133,25 @@ class RepeatedBatch final : public Rule {
         return "";
     }
     // Whole data sets seldom have 2^n rows; batches do. Few columns may be a grid of coordinates.
-    static bool has_size_of_batch(const model::TensorInfo& info) {
+    static bool has_size_of_batch(const model::StepView& step, const model::TensorInfo& info) {
         if (info.shape.size() < 2 || info.shape[0] < 8 || info.shape[0] > 256) return false;
         std::int64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i) values *= info.shape[i];
-        // A table of all 2^n combinations of n bits is whole.
-        const bool is_truth_table = values < 63 && info.shape[0] == std::int64_t{1} << values;
-        return values >= 5 && !is_truth_table &&
-               std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
+        return values >= 5 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0])) &&
+               !may_be_truth_table(step, info, static_cast<double>(info.shape[0]),
+                                   static_cast<double>(values));
+    }
+
+    // A table of all 2^n combinations of n bits is whole. Its values are two, each as often as the other, so
+    // that they deviate from their mean by half of what is between them.
+    static bool may_be_truth_table(const model::StepView& step, const model::TensorInfo& info, double rows,
+                                   double values) {
+        if (rows != std::exp2(values)) return false;
+        return std::none_of(
+            step.record->tensors.begin(), step.record->tensors.end(), [&](const model::TensorSample& sample) {
+                const model::Statistics& s = sample.statistics;
+                return sample.tensor == info.id && s.count > 0 && s.std < kOfBits * (s.max - s.min);
+            });
     }
 
     // How many values the inputs have, and their root mean square.
@@ -184,8 +195,9 @@ class RepeatedBatch final : public Rule {
             double values = 1;
             for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
             rows_ = values > 0 ? static_cast<double>(sample.statistics.count) / values : 0;
-            is_few_ = values >= 4 && rows_ >= 8 && rows_ <= 256 && rows_ != std::exp2(values) &&
-                      std::has_single_bit(static_cast<std::uint64_t>(rows_));
+            is_few_ = values >= 4 && rows_ >= 8 && rows_ <= 256 &&
+                      std::has_single_bit(static_cast<std::uint64_t>(rows_)) &&
+                      !may_be_truth_table(step, info, rows_, values);
             return;
         }
     }
@@ -285,6 +297,7 @@ class RepeatedBatch final : public Rule {
     static constexpr std::uint64_t kEvaluations = 2;
     static constexpr double kPlaces = 4;
     static constexpr double kFewestOthers = 8;  // rows of an evaluation, none of them of the training
+    static constexpr double kOfBits = 0.48;     // deviation of bits, of what is between them; 0.5 of many
     static constexpr double kTimes = 8;         // rows of an evaluation, of those of the batch
     std::uint64_t steps_;
     model::StepIndex seed_since_ = 0;

@@ -59,6 +59,11 @@ const model::RuleInfo kTargetLeak = {
         "one half the share of labels 1 is what they say, within three standard errors. There are 100 rows "
         "of either half, and 20 rows "
         "of each of these four kinds.\n"
+        "- Parts of the label (warning): columns whose usual value half of the rows or more have, and which "
+        "have amounts in the others, add up to the label in those rows, with one weight each and but for "
+        "rounding (1e-4 of its standard deviation), in `looks` steps in a row.\n"
+        "- Parts, which rows: 8 rows more than there are such columns. The labels of the other rows, 8 or "
+        "more, differ, too.\n"
         "- Own tokens (warning): the classes given to a negative log-likelihood are the tokens that an "
         "embedding was given, each at its own place, in two steps in a row of the first three. Nothing "
         "between the two moves them along.\n"
@@ -76,9 +81,9 @@ const model::RuleInfo kTargetLeak = {
         "code (an autoencoder).",
     .cost =
         "At the first 5 steps about a hundred passes over the model's input, where it is a table of at most "
-        "a "
-        "million values; and a sort of its columns, of at most 65,536. At the first 3 a way through some "
-        "hundred nodes of a loss's graph, where it is a negative log-likelihood.",
+        "a million values; and a sort of its columns, of at most 65,536. At the first 3 a way through some "
+        "hundred nodes of a loss's graph, where it is a negative log-likelihood. On the CPU, at the first 5, "
+        "a least squares fit of the columns that are filled in for some rows.",
     .original = "",
     .source =
         "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
@@ -102,6 +107,7 @@ class TargetLeak final : public Rule {
         judge_group_means(step, sink);
         judge_correlation(step, sink);
         judge_order(step, sink);
+        judge_parts(step, sink);
         judge_own_tokens(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -289,9 +295,8 @@ class TargetLeak final : public Rule {
         finding.tensor = input();
         finding.message = base::format(
             "Column {:.0f} of the model's input is the mean label of a few rows each, and a row's own label "
-            "is "
-            "in its mean: in {} steps all {:.0f} rows with its least value have label 0, all {:.0f} with its "
-            "greatest label 1, and between these are fractions of small numbers.",
+            "is in its mean: in {} steps all {:.0f} rows with its least value have label 0, all {:.0f} with "
+            "its greatest label 1, and between these are fractions of small numbers.",
             means_.column, means_.steps, means_.none, means_.all);
         finding.fix = base::format(
             "Make column {:.0f} of other rows than those that are given it: means of the other folds of the "
@@ -358,6 +363,45 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Columns that are filled in for some of the rows, and add up to the label there.
+    void judge_parts(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> columns = loop_fact(step, "label_in_parts_columns");
+        const std::optional<LoopFact> column = loop_fact(step, "label_in_parts_column");
+        const std::optional<LoopFact> rows = loop_fact(step, "label_in_parts_rows");
+        const std::optional<LoopFact> error = loop_fact(step, "label_in_parts_error");
+        const std::optional<LoopFact> others = loop_fact(step, "label_in_parts_others");
+        if (!columns || !column || !rows || !error || !others) return;
+        const bool is_label_itself = in_a_row_ > 0 && column_ == column->value;  // said already
+        const bool is_it = error->value <= kPartsRounding && others->value >= kOthersDiffer;
+        parts_rows_ = is_it ? parts_rows_ + rows->value : 0;
+        parts_.add(step, is_it && !is_label_itself);
+        if (parts_.count() < looks_) return;
+        model::Finding finding;
+        finding.key = "parts";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = parts_.first();
+        finding.tensor = input();
+        finding.message =
+            columns->value > 1
+                ? base::format(
+                      "{:.0f} columns of the model's input, of which the first is column {:.0f}, add up to "
+                      "the label wherever they are filled in: in {:.0f} rows of {} steps, with one weight "
+                      "each.",
+                      columns->value, column->value, parts_rows_, parts_.count())
+                : base::format(
+                      "Column {:.0f} of the model's input is the label, but for scale and offset, wherever "
+                      "it is filled in: in {:.0f} rows of {} steps.",
+                      column->value, parts_rows_, parts_.count());
+        finding.fix =
+            "Ask when these columns are known: if after the label, such as the causes of a delay or the "
+            "items of a bill, remove them.";
+        finding.evidence.push_back({"largest error of their sum, in deviations of the label", error->value,
+                                    "limit", kPartsRounding});
+        finding.evidence.push_back({"column", column->value, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void judge_own_tokens(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> own = loop_fact(step, "own_tokens");
         if (!own) return;
@@ -406,7 +450,9 @@ class TargetLeak final : public Rule {
     static constexpr double kByChance = 2;  // times what columns tell that have nothing to do with it
     static constexpr double kGap = 16;      // times what lies between neighbours, on average and at least
 
-    static constexpr double kErrors = 3;             // standard errors, by which shares may differ
+    static constexpr double kErrors = 3;  // standard errors, by which shares may differ
+    // Of the labels of the rows where parts of them are known; and of all labels, what the others must have.
+    static constexpr double kPartsRounding = 1e-4, kOthersDiffer = 0.05;
     static constexpr double kRounding = 1e-5;        // of a column's range
     static constexpr std::uint64_t kMostMarks = 30;  // steps of one size, from the least to the greatest
 
@@ -432,8 +478,9 @@ class TargetLeak final : public Rule {
     };
     Order order_;
     bool is_no_order_ = false;  // none does, for certain
-    InARow own_tokens_{2};
-    double input_ = 0;  // number of the table
+    InARow own_tokens_{2}, parts_{1};
+    double parts_rows_ = 0;  // of these steps
+    double input_ = 0;       // number of the table
     std::uint64_t looks_;
     double agreement_;
     std::uint64_t one_sided_ = 0;  // steps in a row

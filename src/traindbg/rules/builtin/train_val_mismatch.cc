@@ -27,37 +27,39 @@ const model::RuleInfo kTrainValMismatch = {
     .title = "Training and evaluation inputs differ",
     .summary = "The inputs of evaluations are of another size or level than those of the training.",
     .when =
-        "Inputs of evaluations are distributed in another way than those of the training, were "
-        "standardised by themselves, or the training's inputs drift away or are augmented beyond "
-        "recognition.\n"
+        "Inputs of evaluations are distributed in another way than those of the training, were standardised "
+        "by themselves, or the training's inputs drift away or are augmented beyond recognition.\n"
         "- Different inputs: of a floating-point input, five training batches and two evaluation batches "
         "were captured. The means differ by more than `shift` standard deviations of the values, or the "
         "standard deviations by more than `scale` times. In either case it is more than six times what "
         "training batches differ among themselves.\n"
-        "- Different inputs (warning): the evaluation's loss is more than 1.3 times that of the training, "
-        "or not known.\n"
+        "- Different inputs (warning): the evaluation's loss is more than 1.3 times that of the training, or "
+        "not known.\n"
         "- Different inputs, note only (info): the evaluation's loss is known and not more than 1.3 times "
         "that of the training.\n"
-        "- Different inputs, note only (info): each sample has one value, spread evenly in training, and "
-        "the evaluation's values go on where those end, as in data that are split by time.\n"
+        "- Different inputs, note only (info): each sample has one value, spread evenly in training, and the "
+        "evaluation's values go on where those end, as in data that are split by time.\n"
+        "- Renumbered, not judged: inputs but for the first one where not every pass that was captured, of "
+        "training and of evaluation, was given equally many. A list of a tensor per sample, of batches of "
+        "another size, gives those that come after it other numbers.\n"
         "- Padding, not reported: both have exact zeros in a hundredth of their values or more, and the "
         "values that are not zero have the same mean and spread.\n"
         "- One evaluation batch is enough where no loss of evaluations is seen. It has 5000 values, and no "
         "fewer than a batch of the training, and its rows have four values or more. Three evaluations have "
         "the same rows. It is half of an evaluation, or its values reach `scale` times as far as the "
         "training's.\n"
-        "- One evaluation batch is not enough where the evaluation's inputs are only narrower, or only "
-        "have fewer zeros.\n"
-        "- Standardised by itself: two or more columns of an evaluation (of a table, or channels of "
-        "images), of 32 values or more, have a mean of 0 and a standard deviation of 1, within 3e-5. A "
-        "warning if its loss is more than 1.3 times that of the training, else a note (info).\n"
-        "- Standardised by itself, not reported: the evaluation has rows of the training, or the "
-        "remembered rows are too few to tell. Neither where samples or batches are each standardised by "
-        "themselves, nor for columns of two values.\n"
+        "- One evaluation batch is not enough where the evaluation's inputs are only narrower, or only have "
+        "fewer zeros.\n"
+        "- Standardised by itself: two or more columns of an evaluation (of a table, or channels of images), "
+        "of 32 values or more, have a mean of 0 and a standard deviation of 1, within 3e-5. A warning if its "
+        "loss is more than 1.3 times that of the training, else a note (info).\n"
+        "- Standardised by itself, not reported: the evaluation has rows of the training, or the remembered "
+        "rows are too few to tell. Neither where samples or batches are each standardised by themselves, nor "
+        "for columns of two values.\n"
         "- Channels exchanged (warning): how far the first channel of images lies above the last one, in "
-        "mean "
-        "and in spread, differs between training and evaluation by a squared distance above 40 (in standard "
-        "errors). With the evaluation's channels exchanged it is below 9, and below a tenth of that.\n"
+        "mean and in spread, differs between training and evaluation by a squared distance above 40 (in "
+        "standard errors). With the evaluation's channels exchanged it is below 9, and below a tenth of "
+        "that.\n"
         "- Channels exchanged, of which images: of floating point, with three channels before height and "
         "width of 8 pixels or more. 64 or more of the training and of an evaluation were looked at.\n"
         "- Channels exchanged: two evaluations in a row show it, and the evaluation's loss is more than 1.3 "
@@ -70,20 +72,26 @@ const model::RuleInfo kTrainValMismatch = {
         "the model returned itself and is given again (the state of a recurrent network), nor anew while one "
         "batch comes twice in a row in the last five.\n"
         "- destructive_augmentation (warning): the training's inputs are other ones each time, except for "
-        "those of which nothing is left. They spread more than `noise` times as wide as the evaluation's, "
-        "or hold exact zeros in a fifth more of their values. Either is by more than six times what "
-        "batches differ among themselves. After `steps` steps the training's loss is still above `high` of "
-        "that of guessing.\n"
+        "those of which nothing is left. They spread more than `noise` times as wide as the evaluation's, or "
+        "hold exact zeros in a fifth more of their values. Either is by more than six times what batches "
+        "differ among themselves. After `steps` steps the training's loss is still above `high` of that of "
+        "guessing.\n"
+        "- destructive_augmentation by colours (warning): the training's images are other ones each time, "
+        "and the mean of their first channel lies as often above that of the last one as below: on average "
+        "by less than a quarter of what it does in evaluation. The squared distance between both is above 40 "
+        "(in standard errors), with channels exchanged, too.\n"
+        "- For colours, the training's loss after `steps` steps is above two thirds of `high` of that of "
+        "guessing.\n"
         "- destructive_augmentation, not reported: the evaluation's loss is below `high` of that of "
         "guessing, or below 85 % of the training's (what is left of the data teaches enough there), or the "
-        "zeros are those of whole samples. These exceptions do not hold for zeros in four fifths more of "
-        "the values.\n"
+        "zeros are those of whole samples. These exceptions do not hold for zeros in four fifths more of the "
+        "values.\n"
         "- destructive_augmentation, where no loss of evaluations is seen: one batch of 5000 values is "
         "enough, for zeros in four fifths more of the values or a spread four times as wide.\n"
-        "- destructive_augmentation by the model (warning): it puts the zeros on itself in training mode. "
-        "At three looks or more, four fifths more of what its first layer with weights is given are zeros "
-        "than in evaluations, with no dropout in front of it. After `steps` steps the training's loss is "
-        "above `high` of that of guessing.\n"
+        "- destructive_augmentation by the model (warning): it puts the zeros on itself in training mode. At "
+        "three looks or more, four fifths more of what its first layer with weights is given are zeros than "
+        "in evaluations, with no dropout in front of it. After `steps` steps the training's loss is above "
+        "`high` of that of guessing.\n"
         "- destructive_augmentation by the model, not reported where it is no classification and the "
         "evaluation's loss is lower than the training's.",
     .why =
@@ -147,6 +155,7 @@ class TrainValMismatch final : public Rule {
         const bool has_channels = note_channels(step);
         if (has_channels || is_evaluation) judge_channels(sink);
         bool any = false;
+        count_inputs(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput || !is_float(info.dtype)) continue;
@@ -184,8 +193,10 @@ class TrainValMismatch final : public Rule {
     }
 
   private:
-    static constexpr double kAlike = 0.15;      // of the spread of the values that are not zero
-    static constexpr double kSomeZeros = 0.01;  // of the values
+    static constexpr std::size_t kOfVaryingNumber = 0;  // inputs
+    static constexpr char kMark = '@';                  // before the number of a further batch of a step
+    static constexpr double kAlike = 0.15;              // of the spread of the values that are not zero
+    static constexpr double kSomeZeros = 0.01;          // of the values
     static constexpr double kMostIsGone = 0.8;
     static constexpr double kDrowned =
         4;  // times as wide as without the noise: of what varies a sixteenth is left
@@ -230,6 +241,9 @@ class TrainValMismatch final : public Rule {
     // never 40.
     static constexpr double kApart = 40, kTogether = 9, kTogetherOfApart = 0.1;
     static constexpr int kFewestExchanged = 2;
+    static constexpr double kTurned = 0.25;  // of how far the channels are apart in evaluation
+    static constexpr double kHighOfColours = 2.0 / 3;
+    static constexpr std::string_view kFirstInput = "input/0";  // whose channels are looked at
 
     // What the first layer with weights is given: shares of zeros.
     struct Inside {
@@ -402,6 +416,32 @@ class TrainValMismatch final : public Rule {
         return number.find_first_not_of("0123456789") == std::string_view::npos &&
                !computed_.contains(info.name);
     }
+    // Whose input it is: a name without its number, of the model or of a part that stands in for it.
+    static std::string_view owner_of(std::string_view name) {
+        return name.substr(0, name.find_last_not_of("0123456789") + 1);
+    }
+    // How many inputs each model was given by a pass. They have numbers, which go through lists.
+    void count_inputs(const model::StepView& step) {
+        std::map<std::string_view, std::size_t> given;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const std::string_view name = info.name;
+            if (info.role == model::Role::kInput && name.find(kMark) == std::string_view::npos)
+                ++given[owner_of(name)];
+        }
+        for (const auto& [owner, count] : given) {
+            const auto known = given_.find(owner);
+            if (known == given_.end()) given_.emplace(owner, count);
+            else if (known->second != count) known->second = kOfVaryingNumber;
+        }
+    }
+    // Whether a number stands for one input of the model, in training and evaluation: the first one does.
+    [[nodiscard]] bool is_one_input(std::string_view name) const {
+        name = name.substr(0, name.find(kMark));
+        const std::string_view owner = owner_of(name);
+        const auto known = given_.find(owner);
+        return name.substr(owner.size()) == "0" || known == given_.end() || known->second != kOfVaryingNumber;
+    }
     static std::uint64_t values_of_row(const model::TensorInfo& info) {
         std::uint64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i)
@@ -510,20 +550,28 @@ class TrainValMismatch final : public Rule {
         return input.values_of_row == 1 && gap >= 0 && gap <= kNextTo * range && theirs.std < ours.std &&
                std::abs(ours.std - even) <= kEven * even;
     }
+    // In training the first channel is above the last one as often as below, in evaluation it is not.
+    [[nodiscard]] bool are_colours_turned() const {
+        return std::abs(channels_.ours) < kTurned * std::abs(channels_.theirs) && channels_.apart > kApart &&
+               channels_.exchanged > kApart;
+    }
     // What is random in the training's inputs is more than what they say.
-    [[nodiscard]] bool is_destroyed(const Input& input) const {
+    [[nodiscard]] bool is_destroyed(const Input& input, bool are_images) const {
         const model::Statistics& ours = input.training.all;
         const model::Statistics& theirs = input.evaluation.all;
         if (!are_others_ || guessing_.loss().count() < steps_ || guessing_.loss().is_game()) return false;
         const std::optional<double> share = guessing_.share();
-        if (!share || *share < high_ || !(theirs.std > 0)) return false;
+        const bool is_turned = are_images && are_colours_turned();
+        const double high = is_turned ? kHighOfColours * high_ : high_;
+        if (!share || *share < high || !(theirs.std > 0)) return false;
         const double more_zeros = share_of_zeros(ours) - share_of_zeros(theirs);
         // What is learned of them serves the evaluation; where next to nothing is left of them, it is slow.
         const std::optional<double> ratio = loss_ratio();
-        const bool serves = ratio && (*ratio < kClearlyBelow || *ratio * *share < high_);
+        const bool serves = ratio && (*ratio < kClearlyBelow || *ratio * *share < high);
         // Samples that come without this input leave the others as they are.
         const bool are_others_whole = input.is_blank_or_whole && spread(input.zeros.values()) > 0;
         if ((serves || are_others_whole) && more_zeros < kMostIsGone) return false;
+        if (is_turned) return true;
         const bool is_one_batch = input.evaluation.batches < 2;
         if (is_one_batch && more_zeros < kMostIsGone && ours.std < kDrowned * theirs.std) return false;
         const bool is_wider =
@@ -582,13 +630,16 @@ class TrainValMismatch final : public Rule {
         const bool is_moved = moved > shift_ * ours.std && moved > 6 * mean_noise;
         const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
         const std::optional<double> ratio = loss_ratio();
-        const bool is_random = is_destroyed(input);
+        const bool is_one = is_one_input(step.info(id).name);
+        const bool are_images = step.info(id).name == kFirstInput;
+        const bool is_random = is_destroyed(input, are_images);
         const bool differ = (is_moved || is_scaled) && !is_padding(input) &&
                             (input.evaluation.batches >= 2 || is_validation(input));
         const bool is_of_training = step.mode() == model::Mode::kTrain;
         if (is_of_training) input.has_drifted = has_drifted(input);
         const bool is_drift = input.has_drifted;
-        const char* key = is_drift                                         ? "drift"
+        const char* key = !is_one                                          ? ""
+                          : is_drift                                       ? "drift"
                           : is_random                                      ? "augmentation"
                           : !differ                                        ? ""
                           : (!ratio || *ratio > kWorse) && !goes_on(input) ? "inputs"
@@ -623,6 +674,11 @@ class TrainValMismatch final : public Rule {
                 human_number(middle(input.stds)), kFirst, step.step());
         } else if (is_random) {
             finding.kind = "destructive_augmentation";
+            if (are_images && are_colours_turned())
+                finding.message += base::format(
+                    " The mean of the first channel less that of the last is {} in evaluation and {} in "
+                    "training, where colours are turned one way and another.",
+                    human_number(channels_.theirs), human_number(channels_.ours));
             finding.message += base::format(
                 " The training's rows are other ones each time, and after {} steps its loss is {:.0f} % of "
                 "that of guessing: the augmentation leaves too little of what is to be learned.",
@@ -645,6 +701,11 @@ class TrainValMismatch final : public Rule {
                 "Weaken the augmentation: noise well below the spread of the inputs, crops and erased parts "
                 "that leave most of a sample, flips and scales under which the label still holds. Look at a "
                 "dozen augmented samples: a person must be able to label them.";
+        if (is_random && !is_drift && are_images && are_colours_turned())
+            finding.fix =
+                "Weaken the augmentation of colours: 0.5 turns the hue (ColorJitter, adjust_hue) all round, "
+                "and 0.02 to 0.1 are usual; channels in any order do likewise. Look at a dozen augmented "
+                "samples: a person must be able to label them.";
         finding.evidence.push_back({"mean in evaluation", theirs.mean, "in training", ours.mean});
         finding.evidence.push_back({"standard deviation in evaluation", theirs.std, "in training", ours.std});
         finding.evidence.push_back({"means of training batches differ by", mean_noise, "", 0});
@@ -660,9 +721,10 @@ class TrainValMismatch final : public Rule {
     Own own_;
     ChannelOrder channels_;
     Inside inside_;
-    double evaluated_again_ = 0, rows_evaluated_ = 0;  // rows of the largest evaluation without a loss
-    bool are_others_ = false;                          // the training's rows, each time
-    std::set<std::string> computed_;                   // inputs, of what is trained
+    double evaluated_again_ = 0, rows_evaluated_ = 0;        // rows of the largest evaluation without a loss
+    bool are_others_ = false;                                // the training's rows, each time
+    std::set<std::string> computed_;                         // inputs, of what is trained
+    std::map<std::string, std::size_t, std::less<>> given_;  // inputs of each pass, by whose they are
     Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;

@@ -38,6 +38,8 @@ const model::RuleInfo kVanishingGradient = {
         "- In time (warning): at every look, the gradient that comes back to the first uses is less than "
         "`ratio` of that of the last ones. The loss is no better than at the start or than guessing, and "
         "has no downward trend (Mann-Kendall z > -2.5).\n"
+        "- In time, losses: one of a known loss function, a squared or absolute error, or minus the mean "
+        "log-probability of labels that is written out.\n"
         "- In time, when: at the end of the run after `stall` steps, or after twice as many while the "
         "training goes on.\n"
         "- In time, at the end of the run: the downward trend does not count where the loss of guessing is "
@@ -103,8 +105,14 @@ class VanishingGradient final : public Rule {
         if (loop_fact(step, "trainings")) {  // of another model
             time_.reset();
             is_lost_in_time_ = false;
+            is_of_labels_ = false;
         }
         look_at_time(step);
+        // Its value falls when the model learns; the objective of a policy is multiplied by data.
+        if (const auto sign = loop_fact(step, "loss_sign"); sign && !is_of_labels_)
+            is_of_labels_ =
+                sign->value > 0 && (sign->place == "log_softmax" || sign->place == "log_probability" ||
+                                    sign->place == "log_of_probability");
         // What is remembered from afar may be learned late: while a training goes on, it has twice as long.
         if (loss_.count() >= 2 * stall_ && loss_.count() % 10 == 0) judge_time(sink);
         layers_.clear();
@@ -179,7 +187,8 @@ class VanishingGradient final : public Rule {
         }
     }
     [[nodiscard]] bool stands_still(bool is_over) const {
-        if (loss_.is_game() || !loss_.is_known_function() || loss_.has_learned()) return false;
+        if (loss_.is_game() || loss_.has_learned()) return false;
+        if (!loss_.is_known_function() && !is_of_labels_) return false;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
         const std::optional<double> base = loss_.base_rate();
@@ -265,6 +274,7 @@ class VanishingGradient final : public Rule {
     std::uint64_t judged_ = 0, in_a_row_ = 0, lost_in_a_row_ = 0;
     std::optional<Time> time_;
     bool is_lost_in_time_ = false;
+    bool is_of_labels_ = false;  // the loss is minus the mean log-probability of labels, by hand
     model::StepIndex first_ = 0;
     std::size_t most_layers_ = 0;
     std::vector<Layer> layers_;
