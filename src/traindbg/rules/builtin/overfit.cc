@@ -53,7 +53,8 @@ const model::RuleInfo kOverfit = {
         "differ by more than 92 % of what those of any two do.\n"
         "- Gap (warning), at the end of five or more evaluations: the training loss is below 5 % of that "
         "of evaluation. The evaluation loss began near the start, was never below 40 % of it, and stands "
-        "near its best.\n"
+        "near its best. Not where other weights are put in its place, unless they are known to be those of "
+        "an evaluation with such a gap.\n"
         "- Gap, without standing near its best: it was never below 75 % of the start, the median of the last "
         "`patience` is above 90 % of it, and the training loss below 5 % of that median. No other weights "
         "were put in the model's place.\n"
@@ -370,13 +371,18 @@ class Overfit final : public Rule {
     [[nodiscard]] bool has_gap() const {
         if (results_ < 5 || last_.empty() || !has_start_) return false;
         const Result& now = last_.back();
+        // Other weights are kept, unless they, too, are those of an evaluation with such a gap.
+        const Result* left_with = put_back();
+        const bool is_left = !is_put_back_ && !is_copy_evaluated_;
+        if (!is_left && (left_with == nullptr || left_with->train >= kByHeart * left_with->loss))
+            return false;
         // As bad as what the training began with: the little that had been learned is lost, too. The last one
         // may be of other data.
         std::vector<double> ends;
         for (const Result& result : last_) ends.push_back(result.loss);
         const double end = median(std::move(ends));
         const bool is_as_bad = end > kBackAtStart * start_ && lowest_ > kHardlyLearned * start_ &&
-                               now.train < kByHeart * end && !is_put_back_ && !is_copy_evaluated_;
+                               now.train < kByHeart * end && is_left;
         // An evaluation that sums up more than its rows where training takes the mean is far above the start.
         return now.has_train && now.train >= 0 && now.train < kByHeart * now.loss &&
                now.loss > 0.4 * start_ && first_ < 2 * start_ && lowest_ > 0.4 * start_ &&
