@@ -395,6 +395,9 @@ def test_columns_that_add_up_to_the_label_where_they_are_filled_in():
     found = parts_of_label(x[:, :4], y)  # one part is not there
     assert found is not None
     assert found.error > 1e-2
+    assert parts_of_label(x[:, :3], y) is None  # one alone
+    is_known = (x[:, 2:] != x[:, 2:].median(0).values).any(1, keepdim=True)
+    assert parts_of_label(torch.cat([x, is_known], 1), y) is None  # it is meant to be so
 
 
 def test_tables_whose_columns_are_filled_in_everywhere_or_with_few_values_have_no_parts():

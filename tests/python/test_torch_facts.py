@@ -480,6 +480,8 @@ def test_what_they_tell_beside_a_learned_prior(tmp_path: Path, form: str, is_tol
     # Beside that of the prior, where the loss shows it by itself.
     has_deviation = "loop/latent_deviation/both" in td.Run(tmp_path / "run").names()
     assert has_deviation == (form == "distributions")
+    is_learned = "loop/latent_prior_is_learned/both" in td.Run(tmp_path / "run").names()
+    assert is_learned == is_told
 
 
 class LayerOfHalves(nn.Module):

@@ -66,6 +66,18 @@ def test_what_uses_the_name_keeps_it(rest: str):
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model = torch.load(path); return model",
+        "best = torch.load(path); model = best; return best",
+        "model = register(torch.load(path))",
+    ],
+)
+def test_what_is_read_may_go_elsewhere_in_the_same_line(body: str):
+    assert not _says(f"def restore(path, model):\n    {body}\n")
+
+
 def test_in_a_loop_it_may_be_used_in_the_next_round():
     assert not _says(
         """\

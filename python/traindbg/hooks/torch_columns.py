@@ -356,8 +356,10 @@ def parts_of_label(inputs: torch.Tensor, labels: torch.Tensor) -> Parts | None:
     columns = [at for at in often if _are_amounts(table[is_other[:, at], at])]
     filled = is_other[:, columns].any(1)
     there, elsewhere = wanted[filled], wanted[~filled]
+    left_over = [at for at in range(table.shape[1]) if at not in columns]
     if (
-        not columns
+        len(columns) < 2
+        or _tells(table[:, left_over], filled)  # the author knows where they are filled in
         or len(there) < len(columns) + _FEWEST_BEYOND
         or len(elsewhere) < _FEWEST_BEYOND
         or not _are_amounts(there)
@@ -375,6 +377,15 @@ def parts_of_label(inputs: torch.Tensor, labels: torch.Tensor) -> Parts | None:
         float(left.abs().max()),
         float(elsewhere.std() / wanted.std()),
     )
+
+
+def _tells(columns: torch.Tensor, mask: torch.Tensor) -> bool:
+    """Whether one of them has one value where the mask is set, and another one elsewhere."""
+    inside, outside = columns[mask], columns[~mask]
+    if inside.numel() == 0 or outside.numel() == 0:
+        return False
+    are_same = (inside == inside[0]).all(0) & (outside == outside[0]).all(0)
+    return bool((are_same & (inside[0] != outside[0])).any())
 
 
 def _are_amounts(values: torch.Tensor) -> bool:

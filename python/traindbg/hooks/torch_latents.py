@@ -60,6 +60,7 @@ class Informed(NamedTuple):
     # Of the noise, the root of the mean square over variables and samples, beside a prior's own.
     # None: that is learned, and not known.
     deviation: torch.Tensor | None
+    is_beside_learned: bool  # what they tell is what they differ by from a prior that is learned
 
 
 def latents_in(
@@ -128,12 +129,13 @@ def _told(place: str, squared: list[_Squared], deviations: torch.Tensor | None) 
         return None
     # A prior's own deviation is 1 for it.
     unit = next((unit for _, unit, _ in squared if unit is not None), None)
-    if unit is None and any(known.is_beside_learned for known in squared):
-        return Informed(place, torch.stack(told).amax(), rows.shape[1], None)
+    is_learned = any(known.is_beside_learned for known in squared)
+    if unit is None and is_learned:
+        return Informed(place, torch.stack(told).amax(), rows.shape[1], None, is_learned)
     size = noise.mean().sqrt()
     if unit is not None:
         size = size / unit.detach().to(size.dtype).square().mean().sqrt().clamp_min(1e-12)
-    return Informed(place, torch.stack(told).amax(), rows.shape[1], size)
+    return Informed(place, torch.stack(told).amax(), rows.shape[1], size, is_learned)
 
 
 def _spaced(batch: torch.Tensor) -> torch.Tensor:

@@ -674,6 +674,8 @@ class LoopObserver:
             for known in self._informed:
                 tell("latent_information", known.nats, known.place)
                 tell("latent_variables", known.variables, known.place)
+                if known.is_beside_learned:
+                    tell("latent_prior_is_learned", 1, known.place)
                 if known.deviation is not None:
                     tell("latent_deviation", known.deviation, known.place)
         if self._norms is not None and (standing := self._norms.standing()):

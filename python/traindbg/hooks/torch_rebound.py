@@ -91,7 +91,7 @@ def _function_of(code: CodeType) -> _Function | None:
 def is_lost(function: _Function, number: int, name: str) -> bool:
     """Whether what a call in line `number` returns goes to the parameter `name`, and no further."""
     read = _assigned(function, lambda each: each.lineno <= number <= (each.end_lineno or 0))
-    if read is None or not isinstance(read.value, ast.Call):
+    if read is None or not _is_load(read.value):
         return False
     target = _target(read)
     assigned: ast.Assign | None = read
@@ -106,7 +106,35 @@ def is_lost(function: _Function, number: int, name: str) -> bool:
                 and each.value.id == target
             ),
         )
+        if _loads_of(function, target) > 1:
+            return False
     return assigned is not None and not _is_used(function, assigned, name)
+
+
+def _loads_of(function: _Function, name: str) -> int:
+    """How often a name is used, but for what is printed."""
+    printed = {
+        id(inner)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+        for inner in ast.walk(node)
+    }
+    return sum(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+        if id(node) not in printed
+    )
+
+
+def _is_load(value: ast.expr) -> bool:
+    """`torch.load(...)` itself, or moved: what else is given it may keep it."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr == "load":
+            return True
+        if value.func.attr not in _NO_USE:
+            return False
+        value = value.func.value
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "load"
 
 
 def _assigned(function: _Function, is_it: Any) -> ast.Assign | None:
@@ -126,7 +154,7 @@ def _target(node: ast.Assign) -> str:
 
 def _is_used(function: _Function, assigned: ast.Assign, name: str) -> bool:
     """Whether the function may use what the name is given there."""
-    after = assigned.end_lineno or assigned.lineno
+    after = assigned.end_lineno or assigned.lineno, assigned.end_col_offset or 0
     idle: set[int] = set()
     for node in ast.walk(function):
         # What is defined in it may use the name whenever it is called.
@@ -135,14 +163,14 @@ def _is_used(function: _Function, assigned: ast.Assign, name: str) -> bool:
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and _lies_in(assigned, node):
-            after = min(after, node.lineno - 1)
+            after = min(after, (node.lineno, node.col_offset))
         if isinstance(node, ast.Expr) and _is_idle(node.value, name):
             idle.update(id(each) for each in ast.walk(node))
     return any(
         isinstance(node, ast.Name)
         and node.id == name
         and isinstance(node.ctx, ast.Load)
-        and node.lineno > after
+        and (node.lineno, node.col_offset) >= after
         and id(node) not in idle
         for node in ast.walk(function)
     )

@@ -33,7 +33,8 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "- One row (warning): likewise, where one row alone is in use in a table of 16 rows or more, and "
         "each sample looks up one row. In a table below `rows` rows, a note (info) in a training that has "
         "learned.\n"
-        "- One row, at the end of the run (warning): such a note becomes a warning where the training has "
+        "- One row, the first, at the end of the run (warning): such a note becomes a warning where the "
+        "training has "
         "not come far and no other came before it: its first losses are those of a constant answer, or its "
         "weights began as an initialiser drew them.\n"
         "- First rows: where the rows in use are the first ones, all of them at every step, they count only "
@@ -302,8 +303,8 @@ class EmbeddingRowsUnused final : public Rule {
                                  (is_scattered(table) && (guessing_.loss().has_learned() || is_early));
         // As one speaker of those that a model was made for. A model that was trained before has little left
         // to learn of it.
-        const bool is_one_of_few =
-            table.used.size() < rows_ && (is_new() ? is_enough : guessing_.loss().has_learned());
+        const bool is_one_of_few = table.used.size() < rows_ &&
+                                   (is_new() && first == 0 ? is_enough : guessing_.loss().has_learned());
         model::Finding finding;
         finding.key = table.module;
         finding.severity =

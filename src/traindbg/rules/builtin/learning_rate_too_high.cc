@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_loss.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
@@ -66,7 +67,8 @@ const model::RuleInfo kLearningRateTooHigh = {
         "noise. It rises over the second half of the run (Mann-Kendall z > 3).\n"
         "- For a loss that rises again, every typical update since its lowest was above a tenth of "
         "`update`, at two looks or more, and the learning rate is not below half of its peak. Not where the "
-        "loss is the sum of several.",
+        "loss is the sum of several. The last of four or more evaluations is above twice the best of them: "
+        "data that gets harder raises the loss of the training alone.",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -109,6 +111,7 @@ class LearningRateTooHigh final : public Rule {
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         if (loop_fact(step, "trainings")) {  // another one: its first updates are not seen
             moved_ = 0;
@@ -171,7 +174,9 @@ class LearningRateTooHigh final : public Rule {
     static constexpr double kLearnedMost = 0.3;  // of the start, below which the loss fell
     static constexpr double kTimesLowest = 4;    // the loss now, of one that rises again
     static constexpr double kLostAgain = 0.1;    // of what it had fallen
-    static constexpr double kRises = 3;          // Mann-Kendall z
+    static constexpr std::uint64_t kFewestEvaluations = 4;
+    static constexpr double kTimesBest = 2;  // an evaluation's loss, of one that gets worse
+    static constexpr double kRises = 3;      // Mann-Kendall z
     static constexpr model::StepIndex kFirstMoves = 3;
 
     // Updates become smaller by themselves, as Adagrad's do: less than half of what the first ones were.
@@ -235,9 +240,11 @@ class LearningRateTooHigh final : public Rule {
         return best_ < kLearnedMost * loss_.start() && level > kTimesLowest * best_ &&
                level > best_ + kLostAgain * learned && level - best_ > 5 * loss_.noise() / std::sqrt(10.0);
     }
-    // It becomes worse bit by bit, with updates that stay large. Other data would raise it at once, and it
-    // would be learned then.
+    // It becomes worse bit by bit, with updates that stay large, and so do evaluations. Other data would
+    // raise it at once, and it would be learned then.
     [[nodiscard]] bool rises_again() const {
+        if (evaluation_.count() < kFewestEvaluations || evaluation_.last() <= kTimesBest * evaluation_.best())
+            return false;
         if (risen_ < 4 * patience_ || loss_.is_sum_of_several() || rates_.now() < 0.5 * rates_.peak())
             return false;
         std::size_t looks = 0;
@@ -408,7 +415,8 @@ class LearningRateTooHigh final : public Rule {
     double peak_ = 0;          // largest median of ten losses in a row
     double best_ = 0;          // lowest one
     model::StepIndex best_step_ = 0;
-    std::uint64_t fallen_back_ = 0;    // steps in a row
+    std::uint64_t fallen_back_ = 0;  // steps in a row
+    EvaluationLoss evaluation_;
     std::uint64_t risen_ = 0;          // steps in a row above a multiple of the lowest one
     double moved_ = 0;                 // typical updates of the first steps, added up
     std::vector<double> after_moves_;  // losses after each of these steps
@@ -423,6 +431,7 @@ std::vector<model::Requirement> learning_rate_too_high_needs(const Parameters&) 
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooHigh.name);
     all.push_back(update_requirement(kLearningRateTooHigh.name));
     all.push_back(rate_requirement(kLearningRateTooHigh.name));
+    all.push_back(evaluation_loss_requirement(kLearningRateTooHigh.name));
     all.push_back(loop_requirement(kLearningRateTooHigh.name));
     return all;
 }

@@ -25,24 +25,24 @@ const model::RuleInfo kNonFinite = {
     .title = "NaN or infinity",
     .summary = "A loss, a gradient or a weight is NaN or infinite.",
     .when =
-        "A loss, a gradient or a weight holds a NaN or an infinity at a training step, or a loss does in "
-        "an evaluation.\n"
+        "A loss, a gradient or a weight holds a NaN or an infinity at a training step, or a loss does in an "
+        "evaluation.\n"
         "- Training (error): reported at the first step at which a loss, a gradient or a weight is not "
         "finite.\n"
         "- Evaluation (warning): a loss is not finite in an evaluation.\n"
         "- Batch left out: a loss function's value is not finite while what `backward()` is called on is "
-        "finite, so the loop leaves that batch out. An error from the third such step on if they are 5 % "
-        "of all, else a note (info).\n"
-        "- Gradients thrown away (error): at three steps looked at or more, and 5 % of these, the input is "
-        "not finite while loss and gradients of the step are. Each of these steps had several backward "
-        "passes, of which the first was cleared, and not all had equally many. No such input came in a "
-        "step of one pass.\n"
+        "finite, so the loop leaves that batch out. An error from the third such step on if they are 5 % of "
+        "all, else a note (info).\n"
+        "- Gradients thrown away (error): at three of a dozen steps looked at or more, and 5 %, the "
+        "input is not finite while loss and gradients of the step are. Each of these steps had several "
+        "backward passes, of which the first was cleared, and not all had equally many. No such input came "
+        "in a step of one pass, and one in ten steps had one pass.\n"
         "- Origin: it names where the step's data flow first shows it. The order is the weights that the "
-        "step began with, the input, the modules in forward order, the loss, and the gradients from the "
-        "last layer back.\n"
+        "step began with, the input, the modules in forward order, the loss, and the gradients from the last "
+        "layer back.\n"
         "- Over: after `patience` finite steps.\n"
-        "- Note only (info): a NaN in an input or in a module's output while loss and gradients stay "
-        "finite. An infinity there is not reported, because masks are made of it.\n"
+        "- Note only (info): a NaN in an input or in a module's output while loss and gradients stay finite. "
+        "An infinity there is not reported, because masks are made of it.\n"
         "- Causes are named only where values had not grown before.\n"
         "- `division_by_zero_norm`: the model or its loss divides by a norm, a deviation or a sum to which "
         "nothing is added, or takes the root of one of these or of what is cut off at 0.\n"
@@ -136,6 +136,7 @@ struct Bad {
 constexpr const char* kThrownAway = "thrown away";
 constexpr std::uint64_t kFewestUnused = 3;
 constexpr double kLeastUnused = 0.05;  // of the steps
+constexpr std::uint64_t kFewestLooksAtPasses = 12;
 
 class NonFinite final : public Rule {
   public:
@@ -286,6 +287,7 @@ class NonFinite final : public Rule {
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         if (!passes) return false;
         ++looks_at_passes_;
+        steps_of_one_pass_ += passes->value <= 1 ? 1 : 0;
         const bool is_input =
             quiet && quiet->pass == Pass::kInput && step.info(quiet->tensor).role == Role::kInput;
         if (!is_input) return false;
@@ -296,7 +298,11 @@ class NonFinite final : public Rule {
         fewest_passes_ = thrown_away_ == 0 ? passes->value : std::min(fewest_passes_, passes->value);
         most_passes_ = std::max(most_passes_, passes->value);
         ++thrown_away_;
-        return !takes_what_is_not_finite_ && most_passes_ > fewest_passes_ && thrown_away_ >= kFewestUnused &&
+        // Else several passes are what a step is made of, as of several tasks.
+        const bool is_usual =
+            looks_at_passes_ >= kFewestLooksAtPasses && 10 * steps_of_one_pass_ >= looks_at_passes_;
+        return is_usual && !takes_what_is_not_finite_ && most_passes_ > fewest_passes_ &&
+               thrown_away_ >= kFewestUnused &&
                static_cast<double>(thrown_away_) >= kLeastUnused * static_cast<double>(looks_at_passes_);
     }
     void fire_thrown_away(const model::StepView& step, const Bad& bad, FindingSink& sink) const {
@@ -603,7 +609,7 @@ class NonFinite final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, finite_steps_ = 0;
     std::uint64_t unused_ = 0;  // steps in which a loss that is not finite was left out
-    std::uint64_t thrown_away_ = 0, looks_at_passes_ = 0;
+    std::uint64_t thrown_away_ = 0, looks_at_passes_ = 0, steps_of_one_pass_ = 0;
     double fewest_passes_ = 0, most_passes_ = 0;  // of steps with a batch that was thrown away
     bool takes_what_is_not_finite_ = false;       // in one pass, and trains on it
     std::vector<Before> before_;                  // by tensor id

@@ -36,8 +36,8 @@ const model::RuleInfo kOutputActivationRange = {
         "half.\n"
         "- poisson_nll_loss of logarithms (warning): its value at three captured steps is what "
         "log_input=True gives, and cannot be what log_input=False gives. What it takes for logarithms went "
-        "through a softplus or an exp, as rates do; or through a ReLU, while at least `share` of the "
-        "counts are 0.\n"
+        "through an exp, as rates do; or through a softplus or a ReLU, while at least `share` of the counts "
+        "are 0.\n"
         "- cross_entropy behind a tanh (warning): no logit can be beyond 1.\n"
         "- cross_entropy behind a ReLU, judged after 100 steps: a warning if the loss is not clearly below "
         "that of guessing, else a note (info).",
@@ -200,8 +200,8 @@ class OutputActivationRange final : public Rule {
         const double zero = seen.target_values.count == 0 ? 0
                                                           : static_cast<double>(seen.target_values.zero) /
                                                                 static_cast<double>(seen.target_values.count);
-        // Behind a ReLU may be the logarithms of large rates.
-        if (squash == Squash::kRelu && zero < share_) return;
+        // Behind a ReLU or a softplus may be the logarithms of large rates.
+        if (squash != Squash::kExp && zero < share_) return;
         model::Finding finding;
         finding.key = kPoisson;
         finding.severity = model::Severity::kWarning;

@@ -25,7 +25,7 @@ const model::RuleInfo kPosteriorCollapse = {
         "does.\n"
         "- Learned prior: where no square of the mean is found, that of its difference from what is learned "
         "counts, such as a prior's mean, and V is the variance of the difference. Not where the layer draws "
-        "several times in a step, as along a series.\n"
+        "several times in a step, as along a series. A note: such a prior may know as much of the sample.\n"
         "- Information: what they can tell of a sample is at most the sum of log(1 + V/S)/2 over all of "
         "them. V is the variance of the mean from sample to sample, S that of the noise.\n"
         "- Almost none (warning): the information is below `nats` at `looks` looks in a row, from step "
@@ -68,6 +68,7 @@ class PosteriorCollapse final : public Rule {
         for (const LoopFact& fact : loop_facts(step, "latent_information")) {
             ++judged_;
             Layer& layer = layers_.try_emplace(std::string(fact.place), looks_).first->second;
+            layer.is_prior_learned = layer.is_prior_learned || is_prior_learned(step, fact.place);
             layer.highest = std::max(layer.highest, fact.value);
             if (step.step() < patience_) continue;
             const bool is_late = step.step() >= kLate * patience_;
@@ -86,6 +87,12 @@ class PosteriorCollapse final : public Rule {
     }
 
   private:
+    static bool is_prior_learned(const model::StepView& step, std::string_view place) {
+        const std::vector<LoopFact> learned = loop_facts(step, "latent_prior_is_learned");
+        return std::any_of(learned.begin(), learned.end(),
+                           [&](const LoopFact& fact) { return fact.place == place; });
+    }
+
     // Looks in a row at which the information is below a limit, and whether it stays there.
     class Low {
       public:
@@ -112,11 +119,16 @@ class PosteriorCollapse final : public Rule {
         explicit Layer(double looks) : nothing(looks, 2), little(looks + 1, 1.1) {}
         Low nothing, little;
         double highest = 0;
+        bool is_prior_learned = false;
     };
 
     static void fire(const model::StepView& step, const LoopFact& fact, const Layer& layer, const Low& low,
                      double limit, FindingSink& sink) {
-        model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, low.seen(), fact);
+        // A prior that is learned may know all that there is to know of a sample, as that of a world model
+        // does.
+        const model::Severity severity =
+            layer.is_prior_learned ? model::Severity::kInfo : model::Severity::kWarning;
+        model::Finding finding = loop_finding(fact.place, severity, low.seen(), fact);
         finding.message = base::format(
             "The latent variables of {} tell {} nats of a sample at step {}, less than {} at {} looks in a "
             "row: their means hardly differ from sample to sample beside the noise that is added ({} at "

@@ -128,7 +128,9 @@ class RepeatedBatch final : public Rule {
         if (most_evaluated_ >= 2) return "evaluation";
         // A loader of one batch has no more.
         const bool is_made_anew = !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_;
-        if (looks_like_batch_ && is_made_anew) return "size";
+        // A part's input, of a model that is not called itself, may be made of all data, as features are.
+        const bool is_models_own = tensor_.find('.') == std::string::npos;
+        if (looks_like_batch_ && is_made_anew && (is_models_own || evaluates_others_)) return "size";
         if (is_few_ && is_made_anew && times_evaluated_ >= kTimes) return "evaluated";
         return "";
     }
