@@ -41,6 +41,16 @@ def test_a_parameter_that_gets_it_and_is_not_used_loses_it():
             model = best
         """
     )
+    assert _says(
+        """\
+        def restore(path, model, is_careful):
+            best = torch.load(path)
+            if is_careful:
+                model.load_state_dict(best.state_dict())
+            else:
+                model = best
+        """
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,6 +81,7 @@ def test_what_uses_the_name_keeps_it(rest: str):
     [
         "model = torch.load(path); return model",
         "best = torch.load(path); model = best; return best",
+        "best = torch.load(path); kept.append(best); model = best",
         "model = register(torch.load(path))",
     ],
 )

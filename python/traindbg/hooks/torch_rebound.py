@@ -106,24 +106,30 @@ def is_lost(function: _Function, number: int, name: str) -> bool:
                 and each.value.id == target
             ),
         )
-        if _loads_of(function, target) > 1:
+        if assigned is not None and _loads_beside(function, target, assigned) > 1:
             return False
     return assigned is not None and not _is_used(function, assigned, name)
 
 
-def _loads_of(function: _Function, name: str) -> int:
-    """How often a name is used, but for what is printed."""
-    printed = {
-        id(inner)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
-        for inner in ast.walk(node)
-    }
+def _loads_beside(function: _Function, name: str, assigned: ast.Assign) -> int:
+    """How often a name is used where an assignment runs, but for what is printed."""
+    left_out: set[int] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
+            left_out.update(id(inner) for inner in ast.walk(node))
+        if isinstance(node, ast.If):
+            for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
+                if any(each is assigned for each in _below(branch)):
+                    left_out.update(map(id, _below(other)))
     return sum(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         for node in ast.walk(function)
-        if id(node) not in printed
+        if id(node) not in left_out
     )
+
+
+def _below(statements: list[ast.stmt]) -> list[ast.AST]:
+    return [node for statement in statements for node in ast.walk(statement)]
 
 
 def _is_load(value: ast.expr) -> bool:
