@@ -141,7 +141,7 @@ class LossObserver:
     def take_root(self, number: int, root: torch.Tensor) -> None:
         """Takes what `backward` is called on, for the `number`th time about one graph."""
         if number == 1 and not self._trained_with:
-            self._facts.written.lowered(root)
+            guarded("written evaluations", self._facts.written.lowered, root)
         if number <= _MOST_CALLS:
             self._take(_TRAIN, f"loss{_repeat(number)}{self._micro.loss_mark}", root)
 
@@ -216,7 +216,8 @@ class LossObserver:
         if mode == _TRAIN and value.requires_grad:
             self._trained_with.add(name)
             given = args[0] if args else kwargs.get("input")
-            self._facts.written.trained_by(name, value, given, _is_mean(args, kwargs))
+            is_mean, written = _is_mean(args, kwargs), self._facts.written
+            guarded("written evaluations", written.trained_by, name, value, given, is_mean)
         elif mode == _TRAIN and name in self._trained_with:
             mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN and self._hot.hears_next_loss:

@@ -9,7 +9,8 @@ is recorded as what it is: the mean of the squared errors, under the name of `ms
 is what the training lowers, or under the name of what it calls `backward()` on.
 
 A program whose evaluations call loss functions is not listened to any more, once that is known. The
-text is read once for each place where a number is read. No frame and no tensor is kept.
+text is read once for each place where a number is read. No frame is kept, and of tensors nothing
+but the losses of the first steps, each a single number.
 """
 
 from __future__ import annotations
@@ -246,14 +247,12 @@ class WrittenEvaluations:
 
     def _number_read(self, value: float, frame: FrameType) -> None:
         at = _Call(frame.f_code, frame.f_lasti)
-        place = self._places.get(at.key)
-        if place is None:
-            if len(self._places) >= _MOST_PLACES:
-                return
-            place = self._places[at.key] = self._place_of(at)
-            is_new = True
-        else:
-            is_new = False
+        is_new = at.key not in self._places
+        if is_new and len(self._places) >= _MOST_PLACES:
+            return
+        if is_new:
+            self._places[at.key] = self._place_of(at)
+        place = self._places[at.key]
         if place.function is None or self._last is None or place.model != self._last.key:
             return
         if place.how == SUM and self._elements > 0:

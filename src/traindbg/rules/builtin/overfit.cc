@@ -146,8 +146,10 @@ class Overfit final : public Rule {
             }
         }
         if (samples > 0) add_train(sum / samples);
-        else if (totals > 0 && function_.empty()) add_train(total / totals);
+        else if (totals > 0 && (function_.empty() || is_written_out())) add_train(total / totals);
     }
+    // The evaluation's loss is, like the training's, what the program computes by itself.
+    [[nodiscard]] bool is_written_out() const { return !function_.starts_with("loss/"); }
     void add_train(double value) {
         has_start_ = true;
         // One batch is noise; of a training that blows up at once, the first one is the start.
