@@ -10,12 +10,15 @@ no gradient, a teacher's output say, is one whose sign can be wrong.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_nodes import saved_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MOST_NODES = 64
 _MOST_STEPS = 16
@@ -175,36 +178,65 @@ def _is_distance(node: Any, inputs: list[Any]) -> bool:
     return len(inputs) == 2 and all(map(_is_row_of_length_one, inputs))
 
 
+def signed_terms(
+    loss: torch.Tensor,
+    is_term: Callable[[Any], bool],
+    most_nodes: int,
+    linear: frozenset[str] = LINEAR,
+    rising: frozenset[str] = frozenset(),
+) -> list[tuple[Any, int]] | None:
+    """The nodes that a loss is made of, and whether it rises (1) or falls (-1) with each of them.
+
+    Passed on are sums, means, signs and factors (`linear`), and what rises with all that it is
+    given (`rising`). None: it is made of something else as well, or of more nodes. Keeps nothing of
+    the graph. Where there are factors or constants it waits for a device.
+    """
+    if capturing_graph(loss):
+        return None
+    nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
+    seen: set[tuple[Any, int]] = set()
+    found: list[tuple[Any, int]] = []
+    while nodes:
+        node, sign = nodes.pop()
+        if node is None or (node, sign) in seen:
+            continue
+        seen.add((node, sign))
+        if len(seen) > most_nodes:
+            return None
+        name, inputs = node.name(), _inputs(node)
+        if is_term(node):
+            found.append((node, sign))
+        elif name in linear or name in ("DivBackward0", "MulBackward0"):
+            for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
+                if other is not None and turn == 0:
+                    return None
+                nodes.append((other, sign * turn))
+        elif name in rising:
+            nodes += [(other, sign) for other in inputs]
+        else:
+            return None
+    return found
+
+
 def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
     """Of a loss that is made of cosines alone: how many of their sides have a gradient, and signs.
 
     1: the loss rises with the cosine, -1: it falls. Empty where it is made of anything else. Keeps
     nothing of the graph. Where there are factors or constants it waits for a device.
     """
-    if capturing_graph(loss):
-        return set()
-    nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
-    seen: set[tuple[Any, int]] = set()
     found: set[tuple[int, int]] = set()
-    while nodes:
-        node, sign = nodes.pop()
-        if node is None or (node, sign) in seen:
-            continue
-        seen.add((node, sign))
-        if len(seen) > _MOST_NODES:
-            return set()
-        name, inputs = node.name(), _inputs(node)
-        if sides := _cosine(node, inputs):
-            found.add((sides, sign))
+    sides: dict[Any, int] = {}  # of cosines; 0: of a distance
+
+    def is_term(node: Any) -> bool:
+        inputs = _inputs(node)
+        if known := _cosine(node, inputs):
+            sides[node] = known
         elif _is_distance(node, inputs):
-            found.add((2, -sign))
-        elif name in LINEAR or name in ("DivBackward0", "MulBackward0"):
-            for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
-                if other is not None and turn == 0:
-                    return set()
-                nodes.append((other, sign * turn))
-        else:
-            return set()
+            sides[node] = 0
+        return node in sides
+
+    for node, sign in signed_terms(loss, is_term, _MOST_NODES) or ():
+        found.add((sides[node], sign) if sides[node] else (2, -sign))
     return found
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks.torch_device import capturing_graph
-from traindbg.hooks.torch_loss_angles import LINEAR, RESHAPED, sign_of_factor, signs_of_inputs
+from traindbg.hooks.torch_loss_angles import LINEAR, RESHAPED, sign_of_factor, signed_terms
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 _MOST_NODES = 64
 _PROBABILITIES = frozenset({"SigmoidBackward0", "SoftmaxBackward0"})
 _LOGARITHMS = frozenset({"LogSigmoidBackward0", "LogSoftmaxBackward0"})
+_LOGARITHM = frozenset({"LogBackward0"})
 _SUMS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"})
 # What leaves a sum that is not negative as it is, or nearly so.
 _AROUND_SUMS = RESHAPED | {"ClampBackward1", "ClampMinBackward0"}
@@ -112,30 +112,9 @@ def lowers_overlap(loss: torch.Tensor) -> bool:
 
     Keeps nothing of the graph. Where there are factors or constants it waits for a device.
     """
-    if capturing_graph(loss):
-        return False
-    nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
-    seen: set[tuple[Any, int]] = set()
-    found = False
-    while nodes:
-        node, sign = nodes.pop()
-        if node is None or (node, sign) in seen:
-            continue
-        seen.add((node, sign))
-        if len(seen) > _MOST_NODES:
-            return False
-        name, inputs = node.name(), _inputs(node)
-        if name == "DivBackward0" and None not in inputs:
-            if sign < 0 or not _is_overlap(node):
-                return False
-            found = True
-        elif name in LINEAR or name in ("DivBackward0", "MulBackward0") or name in _AROUND_SUMS:
-            for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
-                if other is not None and turn == 0:
-                    return False
-                nodes.append((other, sign * turn))
-        elif name == "LogBackward0":
-            nodes.append((inputs[0], sign))
-        else:
-            return False
-    return found
+
+    def is_term(node: Any) -> bool:
+        return node.name() == "DivBackward0" and None not in _inputs(node)
+
+    found = signed_terms(loss, is_term, _MOST_NODES, LINEAR | _AROUND_SUMS, _LOGARITHM)
+    return bool(found) and all(sign > 0 and _is_overlap(node) for node, sign in found or ())

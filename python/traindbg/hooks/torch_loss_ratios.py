@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks.torch_device import capturing_graph
-from traindbg.hooks.torch_loss_angles import LINEAR, RESHAPED, signs_of_inputs
+from traindbg.hooks.torch_loss_angles import LINEAR, RESHAPED, signed_terms
 from traindbg.hooks.torch_nodes import saved_by, shape_at
 
 if TYPE_CHECKING:
@@ -135,45 +134,30 @@ def _is_ratio(node: Any) -> bool:
     return _squared(above) is not None and not is_distortion and (is_data or is_projected)
 
 
+def _term(node: Any) -> int:
+    """With which sign a ratio goes into a logarithm; 0: neither a ratio nor a power by itself.
+
+    A signal's power by itself, of two logarithms, tells nothing: 2.
+    """
+    given = _inputs(node)[0]
+    inner = _behind(given)
+    if inner is not None and inner.name() == "DivBackward0" and _is_ratio(inner):
+        return 1
+    if inner is not None and _compared(given)[1]:  # the logarithm of a distortion by itself
+        return -1
+    return (
+        2 if inner is not None and _squared(given) is not None and not any(_compared(given)) else 0
+    )
+
+
 def lowers_signal_ratio(loss: torch.Tensor) -> bool:
     """Whether a loss is made of such ratios alone and rises with each of them.
 
     Keeps nothing of the graph. Where there are factors or constants it waits for a device.
     """
-    if capturing_graph(loss):
-        return False
-    nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
-    seen: set[tuple[Any, int]] = set()
-    found = False
-    while nodes:
-        node, sign = nodes.pop()
-        if node is None or (node, sign) in seen:
-            continue
-        seen.add((node, sign))
-        if len(seen) > _MOST_NODES:
-            return False
-        name, inputs = node.name(), _inputs(node)
-        if name in _LOGARITHMS:
-            inner = _behind(inputs[0])
-            if inner is None:
-                return False
-            if inner.name() == "DivBackward0" and _is_ratio(inner):
-                if sign < 0:
-                    return False
-                found = True
-            elif _compared(inputs[0])[1]:  # the logarithm of a distortion by itself
-                if sign > 0:
-                    return False
-                found = True
-            elif _squared(inputs[0]) is None or any(_compared(inputs[0])):
-                return False
-        elif name in LINEAR or name in ("DivBackward0", "MulBackward0"):
-            for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
-                if other is not None and turn == 0:
-                    return False
-                nodes.append((other, sign * turn))
-        elif name in _PICKS:
-            nodes += [(other, sign) for other in inputs]
-        else:
-            return False
-    return found
+    logarithms = signed_terms(
+        loss, lambda node: node.name() in _LOGARITHMS, _MOST_NODES, LINEAR, _PICKS
+    )
+    found = [(_term(node), sign) for node, sign in logarithms or ()]
+    ratios = [term * sign for term, sign in found if abs(term) == 1]
+    return bool(ratios) and min(ratios) > 0 and all(term for term, _ in found)

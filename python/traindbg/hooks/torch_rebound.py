@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import ast
 import sys
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from traindbg.hooks.torch_rounds_text import FUNCTIONS, read
 from traindbg.hooks.torch_sources import USERS, Line, line_of, path_of, sources
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
     from typing import Any
 
 _MOST_FRAMES = 32
-_MOST_BYTES = 200_000
 # What may be called of a model for its own sake, without any use of it.
 _NO_USE = frozenset(
     {"cpu", "cuda", "double", "eval", "float", "half", "requires_grad_", "to", "train", "zero_grad"}
@@ -57,34 +56,17 @@ def rebound(model: object) -> Rebound | None:
 
 def _rebound_in(frame: FrameType, model: object) -> Rebound | None:
     code, number = frame.f_code, frame.f_lineno
-    values: dict[str, Any] = frame.f_locals
+    text = read(path_of(code.co_filename), {}, [code])
+    function = None if text is None else text.function_of(code)
+    if not isinstance(function, _Function):
+        return None
     given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    names = [name for name in given if values.get(name) is model]
-    function = _function_of(code) if names else None
-    if function is None:
-        return None
+    names = [name for name in given if is_lost(function, number, name)]
+    # What the frame holds is asked for last: where it is, older Pythons keep it until the frame ends.
+    values: dict[str, Any] = frame.f_locals if names else {}
     for name in names:
-        if is_lost(function, number, name):
+        if values.get(name) is model:
             return Rebound(name, line_of(code, number))
-    return None
-
-
-def _function_of(code: CodeType) -> _Function | None:
-    try:
-        with open(path_of(code.co_filename), encoding="utf-8") as file:
-            text = file.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, _Function) and node.name == code.co_name:
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node
     return None
 
 

@@ -216,6 +216,15 @@ def _only_keeps(call: ast.Call, name: str) -> bool:
     return key_of(call.func) == "print" or is_kept
 
 
+def _heads(node: ast.AST) -> list[ast.AST]:
+    """What is computed before the body of a statement, such as `while (x := f(x)):`."""
+    if isinstance(node, (ast.If, ast.While)):
+        return [node.test]
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return [*node.items]
+    return [node.subject] if isinstance(node, ast.Match) else []
+
+
 class _Reader:
     """Reads one value. `models`: the calls of the model that went into it."""
 
@@ -252,8 +261,7 @@ class _Reader:
                 return None
             if isinstance(parent, _LOOPS) and _binds(parent, name.id):
                 return None
-            heads = getattr(parent, "items", []) if isinstance(parent, ast.With) else []
-            if any(_binds(each, name.id) for each in heads):
+            if any(_binds(each, name.id) for each in _heads(parent)):
                 return None
             below = parent
         return None
