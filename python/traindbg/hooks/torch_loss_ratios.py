@@ -135,9 +135,9 @@ def _is_ratio(node: Any) -> bool:
 
 
 def _term(node: Any) -> int:
-    """With which sign a ratio goes into a logarithm; 0: neither a ratio nor a power by itself.
+    """Whether a logarithm rises (1) or falls (-1) with a ratio of signal to distortion.
 
-    A signal's power by itself, of two logarithms, tells nothing: 2.
+    2: it is that of a power, beside which there may be one of a distortion. 0: of something else.
     """
     given = _inputs(node)[0]
     inner = _behind(given)
@@ -145,9 +145,8 @@ def _term(node: Any) -> int:
         return 1
     if inner is not None and _compared(given)[1]:  # the logarithm of a distortion by itself
         return -1
-    return (
-        2 if inner is not None and _squared(given) is not None and not any(_compared(given)) else 0
-    )
+    is_power = inner is not None and _squared(given) is not None
+    return 2 if is_power and not any(_compared(given)) else 0
 
 
 def lowers_signal_ratio(loss: torch.Tensor) -> bool:

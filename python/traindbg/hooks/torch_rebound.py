@@ -16,7 +16,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from traindbg.hooks.torch_rounds_text import FUNCTIONS, read
+from traindbg.hooks.torch_rounds_text import read
 from traindbg.hooks.torch_sources import USERS, Line, line_of, path_of, sources
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _rebound_in(frame: FrameType, model: object) -> Rebound | None:
         return None
     given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     names = [name for name in given if is_lost(function, number, name)]
-    # What the frame holds is asked for last: where it is, older Pythons keep it until the frame ends.
+    # Asked for last: older Pythons keep what the frame held until it ends.
     values: dict[str, Any] = frame.f_locals if names else {}
     for name in names:
         if values.get(name) is model:
