@@ -100,7 +100,7 @@ constexpr std::array kKinds = {
     FaultKind{"resume_lost_optimizer_state", "Optimizer state lost on resuming", 0.85, kBoth,
               "Refuted if optimizer.load_state_dict() was called.", false, true},
     FaultKind{"best_weights_not_kept", "Best weights not kept", 0.92, kGeneralises,
-              "Refuted if the weights differ after load_state_dict()."},
+              "Refuted if the model is left with the weights that were kept."},
     FaultKind{"over_regularized", "Regularisation too strong", 0.82, kStalls,
               "Refuted if the training is no better with a tenth of the regularisation."},
     FaultKind{"no_nonlinearity", "Linear layers without an activation between them", 0.85, kStalls,
