@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves that modules include only what src/traindbg/layers.txt allows them to.
+"""Proves that modules use only what layers.txt beside them allows, in C++ and in Python.
 
     tools/check_layers.py [ROOT]
 
@@ -9,13 +9,20 @@ only modules that stand above, so that there can be no cycle; every folder is a 
 module a folder; every include of ours names a file that exists; no files include each other in a
 circle; and no two source files of a module have a name of their own that is the same, because what
 is shipped is compiled in batches of files (cmake/TraindbgModules.cmake), where they would meet.
+Those are the modules of src/traindbg. The packages of python/traindbg/hooks/torch are checked for
+the same by what they import; what is imported for its type alone (`if TYPE_CHECKING:`) is no use.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # What clang-format leaves at a line's beginning, within `namespace {`: a file's own declarations.
@@ -27,6 +34,7 @@ OWN_NAME = re.compile(
 ATTRIBUTES = re.compile(r"\[\[[^\]]*\]\] *|alignas\([^)]*\) *|__attribute__\(\(.*?\)\)\)? *")
 NO_NAMES = {"operator", "int", "char", "bool", "float", "double", "void", "auto", "const"}
 SUFFIXES = {".h", ".cc", ".inc"}
+PACKAGES = Path("python/traindbg/hooks/torch")
 
 
 def read_layers(table: Path) -> tuple[dict[str, set[str]], list[str]]:
@@ -112,15 +120,58 @@ def find_cycle(graph: dict[str, list[str]]) -> list[str] | None:
     return None
 
 
-def check(root: Path) -> list[str]:
-    """All violations below `root`, as printable lines."""
-    source = root / "src" / "traindbg"
+def layers_of(source: Path) -> tuple[dict[str, set[str]], list[str]]:
+    """Module to what it may use, and where the table and the folders differ."""
     layers, errors = read_layers(source / "layers.txt")
-    folders = {entry.name for entry in source.iterdir() if entry.is_dir()}
+    folders = {
+        entry.name for entry in source.iterdir() if entry.is_dir() and entry.name != "__pycache__"
+    }
     for name in sorted(folders - layers.keys()):
         errors.append(f"{source / name}: no such module in layers.txt")
     for name in sorted(layers.keys() - folders):
         errors.append(f"{source / 'layers.txt'}: module '{name}' has no folder")
+    return layers, errors
+
+
+def imports_of(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and name of every module that is imported, but of those for their types alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from ((child.lineno, alias.name) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            for alias in child.names:
+                yield child.lineno, f"{child.module}.{alias.name}"
+        else:
+            yield from imports_of(child)
+
+
+def check_packages(root: Path) -> list[str]:
+    """Violations of the packages of Python, as printable lines."""
+    source = root / PACKAGES
+    if not source.is_dir():
+        return []
+    layers, errors = layers_of(source)
+    prefix = ".".join((*PACKAGES.parts[1:], ""))
+    for file in sorted(source.glob("*/*.py")):
+        package = file.parent.name
+        for number, name in imports_of(ast.parse(file.read_text())):
+            other, dot, _ = name.removeprefix(prefix).partition(".")
+            if not name.startswith(prefix) or other == package:
+                continue
+            place = f"{file}:{number}"
+            if not dot or other not in layers:
+                errors.append(f"{place}: '{name}' is of no package")
+            elif other not in layers.get(package, set()):
+                errors.append(f"{place}: package '{package}' may not use '{other}' ({name})")
+    return errors
+
+
+def check_modules(root: Path) -> list[str]:
+    """Violations of the modules of C++, as printable lines."""
+    source = root / "src" / "traindbg"
+    layers, errors = layers_of(source)
 
     graph: dict[str, list[str]] = {}
     owners: dict[tuple[str, str], str] = {}  # of a module's names: the file and line
@@ -155,13 +206,13 @@ def check(root: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    errors = check(root)
+    errors = check_modules(root) + check_packages(root)
     for error in errors:
         print(error)
     if errors:
         print(f"layers: {len(errors)} violations")
         return 1
-    print("layers: every include goes the way layers.txt says, no two files have the same own name")
+    print("layers: every use goes the way layers.txt says, no two files have the same own name")
     return 0
 
 

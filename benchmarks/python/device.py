@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch_device import Deferred
+from traindbg.hooks.torch.base.device import Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -199,11 +199,11 @@ class _Hooks:
     def __init__(self, config: str) -> None:
         self._state: Any = None
         if config.startswith("traindbg/"):
-            from traindbg.hooks import torch_patches
+            from traindbg.hooks.torch.steps import patches
 
-            self._state = torch_patches.state
+            self._state = patches.state
             self._who = self._state.listener, self._state.hot, self._state.threads
-            self._listened = list(torch_patches._entered.items())
+            self._listened = list(patches._entered.items())
 
     def switch(self, *, on: bool) -> None:
         if self._state is None:

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
-from traindbg.hooks import torch_probe
+from traindbg.hooks.torch.probes import probe as probes
 
 STEPS = 60
 
@@ -28,7 +28,7 @@ STEPS = 60
 def measure(model: nn.Module, x: torch.Tensor) -> tuple[list[float], list[float]]:
     """Milliseconds of each probe, and of the steps without one."""
     waited, steps = [], []
-    apart = torch_probe.apart
+    apart = probes.apart
 
     def timed(work):
         begin = time.perf_counter()
@@ -37,7 +37,7 @@ def measure(model: nn.Module, x: torch.Tensor) -> tuple[list[float], list[float]
         finally:
             waited.append(1e3 * (time.perf_counter() - begin))
 
-    torch_probe.apart, torch_probe._MOST, torch_probe._TIMES = timed, STEPS, 0.0
+    probes.apart, probes._MOST, probes._TIMES = timed, STEPS, 0.0
     y = torch.randint(0, 10, (len(x),))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     batches = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
@@ -56,7 +56,7 @@ def measure(model: nn.Module, x: torch.Tensor) -> tuple[list[float], list[float]
                     if len(waited) == before:
                         steps.append(took)
     finally:
-        torch_probe.apart = apart
+        probes.apart = apart
     return waited, steps
 
 

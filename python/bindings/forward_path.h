@@ -4,7 +4,7 @@
 // over a model of many small modules took several times as long. Here they take a tenth of that. Only
 // the common case is handled: a module of the watched model whose output is one plain tensor that was
 // named in an earlier pass. Everything else goes to the functions written in Python
-// (hooks/torch_forward.py), which do all of it.
+// (hooks/torch/recording/forward.py), which do all of it.
 //
 // Threads: everything needs the GIL. Exceptions of the functions written in Python, and of what the
 // training calls, pass through; nothing else is raised.

@@ -10,9 +10,9 @@
 // it costs by what it touches, and its functions, here and in the core, are [[gnu::hot]]: the linker puts
 // those side by side, into few pages.
 //
-// The Python side (hooks/torch_recording.py) says with `arm` what an ordinary step looks like, and shares the
-// counters below. Threads: everything needs the GIL. Nothing is raised but what an attribute of the
-// user's own raises that is no Exception, such as Ctrl-C; `arm` raises TypeError.
+// The Python side (hooks/torch/recording/recording.py) says with `arm` what an ordinary step looks like, and
+// shares the counters below. Threads: everything needs the GIL. Nothing is raised but what an attribute of
+// the user's own raises that is no Exception, such as Ctrl-C; `arm` raises TypeError.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -100,7 +100,7 @@ class HotPath {
     bool has_deferred = false;        // something waits on a device for the end of the step
     bool has_others = false;          // the Python side has losses of others to record at the next step
     bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at
-    // Of several threads that train (hooks/torch_threads.py), by their idents.
+    // Of several threads that train (hooks/torch/steps/threads.py), by their idents.
     unsigned long only_thread = 0;     // the one that is heard; 0: all
     unsigned long settled_thread = 0;  // whose backward passes are heard without a further look; 0: none's
 

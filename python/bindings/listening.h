@@ -3,7 +3,7 @@
 // A wrapper written in Python packs a call's arguments into a tuple and a dictionary and takes them out
 // again, and asks half a dozen things by name; that took as long as all that is done with what was heard.
 // Here a call goes through as it came. What is not ordinary is left to the wrappers in Python
-// (hooks/torch_patches.py), which do all of it.
+// (hooks/torch/steps/patches.py), which do all of it.
 //
 // Threads: everything needs the GIL. Exceptions of what the training calls, and of the code written in
 // Python, pass through; nothing else is raised.
@@ -18,7 +18,7 @@
 namespace traindbg::bindings {
 
 // Who listens in this process. Shared with the Python side, which says it. Only one thread may be heard
-// (hooks/torch_threads.py): in all others nobody listens then.
+// (hooks/torch/steps/threads.py): in all others nobody listens then.
 class Listening {
   public:
     // `is_tracing`: whether torch.jit traces.

@@ -1,5 +1,5 @@
-// Fingerprints of rows of batches, and what is remembered of them: hooks/torch_rows.py says what is a batch
-// of the training. Tensors that cannot be read in place are put in later, as numbers.
+// Fingerprints of rows of batches, and what is remembered of them: hooks/torch/data/rows.py says what is a
+// batch of the training. Tensors that cannot be read in place are put in later, as numbers.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 

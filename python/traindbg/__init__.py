@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from traindbg.errors import DamageWarning as DamageWarning
     from traindbg.errors import TraindbgError as TraindbgError
     from traindbg.errors import TrainingStopped as TrainingStopped
-    from traindbg.hooks.torch import Watcher as Watcher
-    from traindbg.hooks.torch import watch as watch
+    from traindbg.hooks.torch.watching import Watcher as Watcher
+    from traindbg.hooks.torch.watching import watch as watch
     from traindbg.run import Run as Run
     from traindbg.table import Table as Table
 
@@ -31,8 +31,8 @@ _LAZY = {
     "Table": "traindbg.table",
     "TraindbgError": "traindbg.errors",
     "TrainingStopped": "traindbg.errors",
-    "Watcher": "traindbg.hooks.torch",
-    "watch": "traindbg.hooks.torch",
+    "Watcher": "traindbg.hooks.torch.watching",
+    "watch": "traindbg.hooks.torch.watching",
     "__version__": "traindbg._core",
 }
 
@@ -58,7 +58,7 @@ def log(name: str, value: float) -> None:
     """
     import sys
 
-    hook = sys.modules.get("traindbg.hooks.torch")
+    hook = sys.modules.get("traindbg.hooks.torch.watching")
     if hook is not None:
         hook.log(name, value)
 
@@ -78,7 +78,7 @@ def save(name: str, tensor: Any) -> None:
     """
     import sys
 
-    hook = sys.modules.get("traindbg.hooks.torch")
+    hook = sys.modules.get("traindbg.hooks.torch.watching")
     if hook is not None:
         hook.save(name, tensor)
 

@@ -4,8 +4,8 @@ The first optimizer that is made over parameters of a live `torch.nn.Module` is 
 outermost module that holds them, and that one is watched; where one optimizer trains several, the
 others as its companions. An optimizer whose model is not found is
 tried again when it makes its first step, and followed to its tensors themselves where a backward
-pass leads to them (`torch_optimized_search`). Where no optimizer is made at all, the weights that
-change after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning
+pass leads to them (`steps.optimized_search`). Where no optimizer is made at all, the weights that
+change after backward passes tell what is trained (`steps.by_hand_search`). Trainers of Lightning
 and of transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for
 the metrics that they know.
 """
@@ -25,12 +25,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg import _core
 from traindbg._say import say
-from traindbg.hooks import torch as hook
-from traindbg.hooks import torch_patches as patches
-from traindbg.hooks import torch_recording as recordings
-from traindbg.hooks.torch_by_hand_search import ByHandSearch
-from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_leaves import (
+from traindbg.hooks.torch import watching as hook
+from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.base.leaves import (
     Leaves,
     Optimized,
     OptimizedInputs,
@@ -39,10 +36,13 @@ from traindbg.hooks.torch_leaves import (
     names_of,
     optimized_by,
 )
-from traindbg.hooks.torch_optimized_search import OptimizedSearch
-from traindbg.hooks.torch_pass_search import PassListener
-from traindbg.hooks.torch_resume import checkpoints
-from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch.base.sources import sources
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.by_hand_search import ByHandSearch
+from traindbg.hooks.torch.steps.optimized_search import OptimizedSearch
+from traindbg.hooks.torch.steps.pass_search import PassListener
+from traindbg.hooks.torch.updates.resume import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

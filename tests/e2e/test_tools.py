@@ -121,6 +121,29 @@ class TestLayers:
         assert "base/d.cc:6: 'traindbg::base::sum' is an own name of" in result.stdout
         assert "layers: 3 violations" in result.stdout
 
+    def test_packages_import_only_what_their_table_allows(self, tree: Path) -> None:
+        hooks = tree / "python/traindbg/hooks/torch"
+        for package in ("base", "steps"):
+            (hooks / package).mkdir(parents=True)
+        (hooks / "layers.txt").write_text("base:\nsteps: base\n")
+        prefix = "traindbg.hooks.torch"
+        (hooks / "base/names.py").write_text(
+            f"if TYPE_CHECKING:\n    from {prefix}.steps.drivers import Drivers\n"
+        )
+        (hooks / "steps/drivers.py").write_text(f"from {prefix}.base import names\nimport torch\n")
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 0, result.stdout
+        (hooks / "base/names.py").write_text(
+            f"def names():\n    from {prefix}.steps.drivers import Drivers\n"
+            f"    import {prefix}.gone.drivers\n"
+        )
+        (hooks / "extra").mkdir()
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "base/names.py:2: package 'base' may not use 'steps'" in result.stdout
+        assert f"base/names.py:3: '{prefix}.gone.drivers' is of no package" in result.stdout
+        assert "extra: no such module in layers.txt" in result.stdout
+
     def test_two_ways_to_one_header_are_no_circle(self, tree: Path) -> None:
         model = tree / "src/traindbg/model"
         (model / "a.h").write_text(

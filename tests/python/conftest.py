@@ -16,8 +16,9 @@ import torch
 
 import traindbg
 from traindbg import _say
-from traindbg.hooks import torch_guard, torch_recording
-from traindbg.hooks.torch_compiled import compiler_in_use
+from traindbg.hooks.torch.base import guard as guards
+from traindbg.hooks.torch.base.compiled import compiler_in_use
+from traindbg.hooks.torch.recording import recording as recordings
 
 sys.path.append(str(Path(__file__).parents[1] / "e2e"))
 from forked import Server
@@ -41,11 +42,11 @@ def _clean_process(monkeypatch):
     monkeypatch.setenv("TRAINDBG_STRICT", "1")
     for name in ("TRAINDBG_RUN_DIR", "TRAINDBG_CONFIG", "TRAINDBG_DEVICE_PATH", "RANK"):
         monkeypatch.delenv(name, raising=False)
-    torch_guard.failures.clear()
+    guards.failures.clear()
     _say._said.clear()
     yield
-    if torch_recording.current is not None:
-        torch_recording.current.close()
+    if recordings.current is not None:
+        recordings.current.close()
     if compiler_in_use():
         torch._dynamo.reset()
 

@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg import _core
-from traindbg.hooks import torch_rows
+from traindbg.hooks.torch.data import rows as row_facts
 
 SECONDS = 120
 COLLECTIONS = _core.builtin_collections()
@@ -297,7 +297,7 @@ class Training:
 
 def _tensors_alive() -> int:
     gc.collect()
-    ours = {id(factors) for factors in torch_rows._factors.values()}  # a constant of each device
+    ours = {id(factors) for factors in row_facts._factors.values()}  # a constant of each device
     return sum(
         issubclass(type(each), torch.Tensor) and id(each) not in ours for each in gc.get_objects()
     )
@@ -343,7 +343,7 @@ def _child(name: str, run_dir: Path, settings: dict[str, Any] | None, rank: int)
 def _processes() -> Any:
     context = multiprocessing.get_context("forkserver")
     slow = ["torch._dynamo", "torch.distributed.fsdp", "torch.distributed.optim"]
-    context.set_forkserver_preload(["torch", *slow, "pytest", "traindbg.hooks.torch"])
+    context.set_forkserver_preload(["torch", *slow, "pytest", "traindbg.hooks.torch.watching"])
     return context
 
 

@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_guard, torch_recording
+from traindbg.hooks.torch.base import guard as guards
+from traindbg.hooks.torch.recording import recording as recordings
 from traindbg.integrations.accelerate import Tracker
 
 
@@ -52,7 +53,7 @@ def test_a_tracked_loop_is_a_run_with_its_metrics(run_dir):
     tracker = Tracker(model, run_dir=run_dir, supervise=False, every=1)
     train(model, tracker)
     assert tracker.tracker is None
-    assert torch_recording.current is None
+    assert recordings.current is None
     run = td.Run(run_dir)
     assert run.is_complete
     assert run.steps().tolist() == list(range(4))
@@ -97,7 +98,7 @@ def test_what_is_no_number_is_left_out_and_raises_nothing(run_dir):
 
 def test_a_failure_of_ours_in_log_is_said_and_not_raised(run_dir, monkeypatch, capfd):
     monkeypatch.delenv("TRAINDBG_STRICT", raising=False)
-    monkeypatch.setattr(torch_guard, "failures", {})
+    monkeypatch.setattr(guards, "failures", {})
     with td.watch(nn.Linear(4, 2), run_dir=run_dir, supervise=False):
         Tracker().log({Unnamed(): 1.0})
     assert "metrics: LookupError" in capfd.readouterr().err

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 from traindbg.integrations.lightning import Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -84,7 +84,7 @@ def test_a_fit_is_a_run_with_its_metrics(run_dir):
     trainer = fit(Net(), callback, accumulate_grad_batches=2, gradient_clip_val=0.01)
     assert trainer.global_step == 6
     assert callback.watcher is None
-    assert torch_recording.current is None
+    assert recordings.current is None
     run = td.Run(run_dir)
     assert run.is_complete
     assert run.steps().tolist() == list(range(6))
@@ -139,7 +139,7 @@ def test_a_watched_fit_trains_the_same(optimizers, run_dir):
 def test_what_fit_raises_is_recorded_once_and_ends_the_run(run_dir):
     with pytest.raises(ValueError, match="bad batch"):
         fit(Net(bad_step=5), watching(run_dir))
-    assert torch_recording.current is None
+    assert recordings.current is None
     run = td.Run(run_dir)
     assert run.is_complete
     errors = [event["data"] for event in run.events if event["kind"] == "exception"]

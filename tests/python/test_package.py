@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -44,26 +42,6 @@ def test_the_package_has_types_and_stubs():
     stubs = (package / "_core.pyi").read_text()
     assert "class Session" in stubs
     assert "def observe_batch" in stubs
-
-
-def test_parts_of_a_recording_use_those_above_them():
-    """In the table of python/README.md, by what the files of the package import."""
-    readme = Path(__file__).parents[2] / "python" / "README.md"
-    rows = [line.split("|")[1] for line in readme.read_text().splitlines() if line[:3] == "| `"]
-    at = {
-        part: row for row, cell in enumerate(rows) for part in re.findall(r"(torch_\w+)\.py", cell)
-    }
-    hooks = resources.files("traindbg.hooks")
-    used = [
-        (part, other)
-        for part in at
-        for other in re.findall(
-            r"traindbg\.hooks\.(\w+) import", (hooks / f"{part}.py").read_text()
-        )
-        if other in at
-    ]
-    assert len(used) > 20
-    assert [(part, other) for part, other in used if at[other] > at[part]] == []
 
 
 def test_version_is_that_of_the_core(python):

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from trainings import SmallCNN, data, fingerprint
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,8 @@ def set_plan(run_dir: Path, *arguments: str) -> None:
 
 
 def plan_now() -> dict[str, Any]:
-    assert torch_recording.current is not None
-    plan: dict[str, Any] = json.loads(torch_recording.current.session.plan())
+    assert recordings.current is not None
+    plan: dict[str, Any] = json.loads(recordings.current.session.plan())
     return plan
 
 

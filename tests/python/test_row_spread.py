@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from traindbg import _core
-from traindbg.hooks import torch_collapse
-from traindbg.hooks.torch_collapse import directions_of, turn_of
+from traindbg.hooks.torch.losses import collapse
+from traindbg.hooks.torch.losses.collapse import directions_of, turn_of
 
 
 def expected(batch: torch.Tensor) -> tuple[float, float, float, float]:
     """By float64 operations, on the rows that are looked at."""
-    rows = torch_collapse.rows_of(batch)
+    rows = collapse.rows_of(batch)
     assert rows is not None
     rows = rows.double()
     deviation = (rows - rows.mean(0)).square().mean().sqrt()
@@ -105,7 +105,7 @@ def test_what_is_wrapped_is_not_read() -> None:
 
 @pytest.mark.parametrize(
     "measure",
-    [torch_collapse._spread, torch_collapse._deviation_and_size, torch_collapse._directions],
+    [collapse._spread, collapse._deviation_and_size, collapse._directions],
 )
 def test_torch_tells_the_same_of_what_the_core_cannot_read(
     measure: Callable[[torch.Tensor], object], monkeypatch: pytest.MonkeyPatch
@@ -124,7 +124,7 @@ def test_torch_tells_the_same_of_what_the_core_cannot_read(
 
 def test_few_rows_are_no_batch_in_either_way() -> None:
     batch = torch.randn(4, 10)
-    assert torch_collapse._spread(batch) is None
-    assert torch_collapse._directions(batch) is None
-    assert torch_collapse._deviation_and_size(batch) is None
-    assert torch_collapse._directions(None) is None
+    assert collapse._spread(batch) is None
+    assert collapse._directions(batch) is None
+    assert collapse._deviation_and_size(batch) is None
+    assert collapse._directions(None) is None

@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_patches as patches
-from traindbg.hooks.torch_guard import failures
+from traindbg.hooks.torch.base.guard import failures
+from traindbg.hooks.torch.steps import patches
 
 FACT = "loop/reduced_in_vain"
 

@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from torch.utils.flop_counter import FlopCounterMode
 
 import traindbg as td
-from traindbg.hooks import torch_attention
+from traindbg.hooks.torch.recording import attention as attentions
 
 
 @pytest.fixture(params=["cpu path", "device path"], autouse=True)
@@ -194,7 +194,7 @@ def test_narrow_types_and_autocast(run_dir):
 
 
 def test_a_map_that_is_too_large_is_left_out_and_said(run_dir, monkeypatch):
-    monkeypatch.setattr(torch_attention, "MOST_BYTES", 100)
+    monkeypatch.setattr(attentions, "MOST_BYTES", 100)
     run = one_step(Attending(F.scaled_dot_product_attention), run_dir)
     assert not run.names("^attention/")
     assert "MiB" in str([event for event in run.events if event["kind"] == "not_captured"])
@@ -314,14 +314,14 @@ def test_grouped_queries_without_a_batch(run_dir):
 
 
 def test_a_call_whose_map_fails_is_one_call(run_dir, monkeypatch):
-    whole = torch_attention._scaled_dot_product
+    whole = attentions._scaled_dot_product
 
     def failing(query, *args, **kwargs):
         if query.size(-2) == 2:
             raise RuntimeError("unusual")
         return whole(query, *args, **kwargs)
 
-    monkeypatch.setattr(torch_attention, "_scaled_dot_product", failing)
+    monkeypatch.setattr(attentions, "_scaled_dot_product", failing)
 
     def call(q, k, v):
         for _ in range(4):
@@ -353,9 +353,9 @@ def test_where_only_parts_of_a_model_are_called_the_reason_is_that(run_dir):
 
 def test_only_at_due_steps_and_nothing_is_patched(run_dir, monkeypatch):
     made = []
-    whole = torch_attention._scaled_dot_product
+    whole = attentions._scaled_dot_product
     monkeypatch.setattr(
-        torch_attention, "_scaled_dot_product", lambda *a, **k: made.append(1) or whole(*a, **k)
+        attentions, "_scaled_dot_product", lambda *a, **k: made.append(1) or whole(*a, **k)
     )
     original = F.scaled_dot_product_attention
     model = Attending(F.scaled_dot_product_attention)

@@ -10,8 +10,8 @@ from torch import nn
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_averages import Averages, Found
+from traindbg.hooks.torch.evaluations.averages import Averages, Found
+from traindbg.hooks.torch.recording import recording as recordings
 
 STEPS = 110
 FAULTS = ("in_a_dict", "in_a_copy", "foreach", "target")
@@ -79,7 +79,7 @@ def told(kind: str, run_dir) -> list[float]:
         train("in_a_copy", td.watch)
     else:
         train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     run = td.Run(run_dir)
     found = [name for name in run.names() if name.startswith("loop/averages_lost")]
     return [value for name in found for value in run.scalars(name).values.tolist()]
@@ -155,5 +155,5 @@ def test_another_training_has_averages_of_its_own(run_dir):
 def test_results_are_the_same_bits(kind, run_dir):
     alone = fingerprint(*train(kind))
     watched = train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     assert fingerprint(*watched) == alone

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_weights_kept import _Beginnings
+from traindbg.hooks.torch.steps.weights_kept import _Beginnings
 
 
 class Scaled(nn.Module):

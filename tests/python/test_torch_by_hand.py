@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_changes import Changes, Found
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.updates.changes import Changes, Found
 
 STEPS = 8
 EVERYTHING = ("weights", "biases", "gradients", "weight_updates", "losses")
@@ -308,7 +308,7 @@ def test_nothing_is_left_behind_and_nothing_kept_alive(run_dir) -> None:
         gc.collect()
         assert weight() is None
     assert torch.autograd.grad.__code__ is code
-    assert torch_patches._users == 0
+    assert patches._users == 0
 
 
 def test_an_ordinary_training_leaves_grad_alone_after_its_first_steps(run_dir) -> None:

@@ -10,10 +10,10 @@ from torch import nn
 
 import traindbg as td
 from traindbg import _core, _plan
-from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_by_hand_search import ByHandSearch
-from traindbg.hooks.torch_leaves import Leaves, leaves_of, names_of
-from traindbg.hooks.torch_pass_search import PassListener
+from traindbg.hooks.torch.base.leaves import Leaves, leaves_of, names_of
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.by_hand_search import ByHandSearch
+from traindbg.hooks.torch.steps.pass_search import PassListener
 
 BEGIN = """
 import json, sys
@@ -227,15 +227,15 @@ for step in range(200):
 
 def test_an_optimizer_ends_the_search() -> None:
     code = torch.autograd.grad.__code__
-    torch_patches.acquire()
+    patches.acquire()
     passes = PassListener()
     search = ByHandSearch(passes, lambda *_: None, set)
-    assert torch_patches.state.listener is passes
+    assert patches.state.listener is passes
     assert torch.autograd.grad.__code__ is not code
     search.end()
-    assert torch_patches.state.listener is None
+    assert patches.state.listener is None
     assert torch.autograd.grad.__code__ is code
-    torch_patches.release()
+    patches.release()
 
 
 def test_leaves_are_found_in_the_order_in_which_they_are_used() -> None:

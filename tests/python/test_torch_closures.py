@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 
 STEPS = 6
 EVERYTHING = ("weights", "biases", "gradients", "outputs", "weight_updates")
@@ -43,9 +43,9 @@ def train(closures: str, run_dir=None) -> list[torch.Tensor]:
 @pytest.mark.parametrize("closures", ["positional", "keyword"])
 def test_gradients_are_those_that_the_closure_computed(closures, tmp_path):
     plain = train("none", tmp_path / "plain")
-    torch_recording.current.close()
+    recordings.current.close()
     given = train(closures, tmp_path / "given")
-    torch_recording.current.close()
+    recordings.current.close()
     assert all(torch.equal(a, b) for a, b in zip(plain, given, strict=True))
 
     first, second = td.Run(tmp_path / "plain"), td.Run(tmp_path / "given")

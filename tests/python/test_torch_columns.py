@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch_columns import (
+from traindbg.hooks.torch.data.columns import (
     closest_column,
     column_beyond,
     group_means_column,

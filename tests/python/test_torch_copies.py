@@ -14,9 +14,9 @@ from torch.nn.modules import module as modules
 from torch.optim.swa_utils import AveragedModel, update_bn
 
 import traindbg as td
-from traindbg.hooks.torch_copies import Copies
-from traindbg.hooks.torch_standby import standby
-from traindbg.hooks.torch_watched import WatchedModels
+from traindbg.hooks.torch.base.watched import WatchedModels
+from traindbg.hooks.torch.evaluations.copies import Copies
+from traindbg.hooks.torch.evaluations.standby import standby
 
 X, Y = torch.randn(160, 8), torch.randint(0, 3, (160,))
 EPOCHS, STEPS = 4, 3

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 import traindbg as td
-from traindbg.hooks.torch_data import (
+from traindbg.hooks.torch.data.loaders import (
     answers_of,
     batches_in_storage,
     places_in_containers,
 )
-from traindbg.hooks.torch_loss_graph import compared_shapes
+from traindbg.hooks.torch.losses.compared import compared_shapes
 
 RULES = ["repeated_batch", "target_leak", "loss_shape_broadcast"]
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks.torch_dense_weights import weighed
+from traindbg.hooks.torch.losses.dense_weights import weighed
 
 SIDE, CLASSES = 6, 3
 WEIGHT = torch.tensor([0.7, 0.2, 0.1])

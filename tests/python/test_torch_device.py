@@ -17,7 +17,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_device, torch_recording
+from traindbg.hooks.torch.base import device as devices
+from traindbg.hooks.torch.recording import recording as recordings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,9 +88,9 @@ def steps_of(run: td.Run, name: str) -> list[int]:
     return run[name].raw_steps().tolist()
 
 
-@pytest.mark.parametrize("most", [torch_device._MOST_BYTES, 1000])
+@pytest.mark.parametrize("most", [devices._MOST_BYTES, 1000])
 def test_whole_tensors_histograms_channels_and_digests(most, pair, monkeypatch):
-    monkeypatch.setattr(torch_device, "_MOST_BYTES", most)  # how much may be on its way
+    monkeypatch.setattr(devices, "_MOST_BYTES", most)  # how much may be on its way
     what = ["raw", "histogram", "channels", "digest"]
     capture = [{"collection": name, "what": what, "every": 2} for name in COLLECTIONS]
     there, here = pair(rules=[], capture=capture)
@@ -124,7 +125,7 @@ def test_whole_tensors_histograms_channels_and_digests(most, pair, monkeypatch):
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_what_rules_need_of_activations_and_classes(is_sent, pair, monkeypatch):
-    monkeypatch.setattr(torch_device, "is_better_sent", lambda tensor: is_sent)
+    monkeypatch.setattr(devices, "is_better_sent", lambda tensor: is_sent)
     there, here = pair()
     counted = 0
     for step in range(STEPS):
@@ -150,12 +151,12 @@ def test_what_rules_need_of_activations_and_classes(is_sent, pair, monkeypatch):
 @pytest.mark.parametrize("what", [["channels"], ["statistics", "channels"]])
 @pytest.mark.parametrize("most", [16 << 20, 600])
 def test_channels_of_what_is_large(what, most, pair, monkeypatch):
-    monkeypatch.setattr(torch_device, "_SMALL_BYTES", 8)
-    monkeypatch.setattr(torch_device, "_CHANNEL_BYTES", most)
+    monkeypatch.setattr(devices, "_SMALL_BYTES", 8)
+    monkeypatch.setattr(devices, "_CHANNEL_BYTES", most)
     made = []
-    real = torch_device.channels_of
+    real = devices.channels_of
     monkeypatch.setattr(
-        torch_device, "channels_of", lambda tensor, by: made.append(tensor) or real(tensor, by)
+        devices, "channels_of", lambda tensor, by: made.append(tensor) or real(tensor, by)
     )
     capture = [{"collection": name, "what": what, "every": 2} for name in COLLECTIONS]
     there, here = pair(rules=[], capture=capture)
@@ -179,14 +180,14 @@ def test_channels_of_what_is_large(what, most, pair, monkeypatch):
 @pytest.mark.parametrize("most", [16 << 20, 40])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_channels_of_odd_values(dtype, most, monkeypatch):
-    monkeypatch.setattr(torch_device, "_CHANNEL_BYTES", most)
+    monkeypatch.setattr(devices, "_CHANNEL_BYTES", most)
     x = torch.randn(5, 7, 4, generator=torch.Generator().manual_seed(1)).to(dtype)
     x[0] = float("nan")
     x[1, 2] = float("inf")
     x[2, 3], x[3] = -float("inf"), 0.0
     for dimension in range(3):
         rows = x.float().movedim(dimension, 0).flatten(1).double().numpy()
-        least, most_of, zeros = torch_device.channels_of(x, dimension).numpy()
+        least, most_of, zeros = devices.channels_of(x, dimension).numpy()
         for row, *found in zip(rows, least, most_of, zeros, strict=True):
             finite = row[np.isfinite(row)]
             ends = (finite.min(), finite.max()) if finite.size else (0, 0)
@@ -197,9 +198,9 @@ def test_what_is_not_due_is_not_reduced(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
     monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", "0")
     made = []
-    real = torch_device.statistics_vector
+    real = devices.statistics_vector
     monkeypatch.setattr(
-        torch_device, "statistics_vector", lambda tensor: made.append(tensor.shape) or real(tensor)
+        devices, "statistics_vector", lambda tensor: made.append(tensor.shape) or real(tensor)
     )
     heads = [{"collection": "heads", "every": 1}]
     run = train(tmp_path / "run", rules=[], collections={"heads": "^weight/head"}, capture=heads)
@@ -230,7 +231,7 @@ def test_units_are_those_of_the_core(kind, shape, tmp_path, monkeypatch):
         x = 5 * torch.randn(shape, generator=torch.Generator().manual_seed(3))
         run_dir = tmp_path / str(number)
         with td.watch(model, run_dir=run_dir, rules=["dead_relu"], supervise=False):
-            torch_recording.current.session.capture_everything_for(1)
+            recordings.current.session.capture_everything_for(1)
             model(x).sum().backward()
             optimizer.step()
         sample = td.Run(run_dir).step(0).tensors["activation/act"]
@@ -269,7 +270,7 @@ OPERATIONS = """
 import torch
 if {is_gone}:
     del torch._C._DisableAutocast
-from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch.base.device import own_operations
 x = torch.ones(2, 2, requires_grad=True)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     with own_operations():
@@ -291,9 +292,9 @@ def test_own_operations_are_not_cast(python, is_gone):
 def test_several_losses_of_a_step_send_the_first_alone(run_dir, monkeypatch):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
     sent = []
-    real = torch_device.Deferred._send
+    real = devices.Deferred._send
     monkeypatch.setattr(
-        torch_device.Deferred, "_send", lambda self, x: sent.append(tuple(x.shape)) or real(self, x)
+        devices.Deferred, "_send", lambda self, x: sent.append(tuple(x.shape)) or real(self, x)
     )
     model = nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks.torch_collapse import directions_of, in_order
-from traindbg.hooks.torch_resume import checkpoints
+from traindbg.hooks.torch.losses.collapse import directions_of, in_order
+from traindbg.hooks.torch.updates.resume import checkpoints
 
 Answer = tuple[list[int], list[float]]
 

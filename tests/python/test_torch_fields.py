@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_fields import highest_of_columns
+from traindbg.hooks.torch.data.fields import highest_of_columns
 
 SIZES = [12, 9, 4, 5]
 

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 import traindbg as td
-from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_compiled import compiler_in_use
-from traindbg.hooks.torch_forward_sink import ForwardSink
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.base.compiled import compiler_in_use
+from traindbg.hooks.torch.recording.forward_sink import ForwardSink
 
 assert not compiler_in_use()
 run_dir = sys.argv[1]
@@ -83,7 +83,7 @@ model = nn.Sequential(Block(), nn.Sequential(Block(), Block()), nn.Linear(8, 3),
 
 def test_tuples_and_functions_go_the_short_way_once_they_are_named(program):
     seen = program("""
-from traindbg.hooks.torch_forward_sink import ForwardSink
+from traindbg.hooks.torch.recording.forward_sink import ForwardSink
 
 slow = []
 long_way = ForwardSink.function_output
@@ -318,7 +318,7 @@ model = nn.Sequential(nn.Linear(8, 2))
 optimizer = Raises(model.parameters(), lr=0.1)
 everything = ("gradients", "gradients_before", "weight_updates")
 with td.watch(model, run_dir=run_dir, rules=[], collect=everything, every=1, supervise=False) as w:
-    recording = torch_recording.current
+    recording = recordings.current
     for _ in range(2):
         model(torch.ones(4, 8)).sum().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)

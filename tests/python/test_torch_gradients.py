@@ -13,7 +13,8 @@ from torch.nn.utils import clip_grad_norm_ as imported_clip
 
 import traindbg as td
 from traindbg import _core, _plan
-from traindbg.hooks import torch_guard, torch_recording
+from traindbg.hooks.torch.base import guard as guards
+from traindbg.hooks.torch.recording import recording as recordings
 
 COLLECTIONS = ("gradients", "gradients_before")
 
@@ -286,12 +287,12 @@ def test_a_closure_that_is_called_again_leaves_no_copies(run_dir):
             loss = model(torch.ones(7, 6)).square().mean()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-            calls.append(kept_by(torch_recording.current))
+            calls.append(kept_by(recordings.current))
             return loss
 
         for _ in range(4):
             optimizer.step(closure)
-            assert kept_by(torch_recording.current) == 0
+            assert kept_by(recordings.current) == 0
     assert any(calls)
     assert len(calls) > 4
 
@@ -299,7 +300,7 @@ def test_a_closure_that_is_called_again_leaves_no_copies(run_dir):
 def test_copies_that_nothing_will_take_are_dropped(run_dir, monkeypatch):
     model, first, _, watcher = halves(run_dir)
     with watcher:
-        recording = torch_recording.current
+        recording = recordings.current
         for part in model.values():
             part(torch.randn(7, 6)).square().sum().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
@@ -310,7 +311,7 @@ def test_copies_that_nothing_will_take_are_dropped(run_dir, monkeypatch):
         first.step()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
         assert kept_by(recording) == 5
-        monkeypatch.setitem(torch_guard.failures, "gradients before", torch_guard.STRIKES)
+        monkeypatch.setitem(guards.failures, "gradients before", guards.STRIKES)
         first.step()
         assert kept_by(recording) == 0
 

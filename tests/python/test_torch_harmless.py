@@ -18,15 +18,16 @@ from torch.nn.modules import module as torch_module
 
 import traindbg as td
 from traindbg.errors import InvalidArgument
-from traindbg.hooks import torch_guard, torch_recording
-from traindbg.hooks import torch_patches as patches
-from traindbg.hooks.torch_backward import BackwardObserver
-from traindbg.hooks.torch_drivers import Drivers
-from traindbg.hooks.torch_evaluations import Evaluations
-from traindbg.hooks.torch_forward_sink import ForwardSink
-from traindbg.hooks.torch_loss_observer import LossObserver
-from traindbg.hooks.torch_optimizer import OptimizerObserver
-from traindbg.hooks.torch_tensors import Tensors
+from traindbg.hooks.torch.base import guard as guards
+from traindbg.hooks.torch.base.tensors import Tensors
+from traindbg.hooks.torch.evaluations.phases import Evaluations
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.recording.backward import BackwardObserver
+from traindbg.hooks.torch.recording.forward_sink import ForwardSink
+from traindbg.hooks.torch.recording.loss_observer import LossObserver
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.drivers import Drivers
+from traindbg.hooks.torch.updates.optimizer import OptimizerObserver
 
 # `torch.optim` hides this module behind nothing at all: it deletes the name.
 torch_optimizer = sys.modules["torch.optim.optimizer"]
@@ -93,7 +94,7 @@ def test_a_thousand_cycles_leave_nothing(small, tmp_path):
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert len(os.listdir("/proc/self/task")) == native_threads
-    assert torch_recording.current is None
+    assert recordings.current is None
     assert patches.state.listener is None
 
 
@@ -199,12 +200,12 @@ def test_a_failure_of_ours_changes_nothing(part, internal, run_dir, monkeypatch,
     watched = trainings.train(
         "eval", lambda m, o: td.watch(m, o, run_dir=run_dir, every=1, supervise=False)
     )
-    torch_recording.current.close()
+    recordings.current.close()
     assert watched == plain
-    assert sum(torch_guard.failures.values()) > 0
+    assert sum(guards.failures.values()) > 0
     said = capfd.readouterr().err
-    assert said.count("injected") == len([k for k, v in torch_guard.failures.items() if v])
-    assert max(torch_guard.failures.values()) <= 4
+    assert said.count("injected") == len([k for k, v in guards.failures.items() if v])
+    assert max(guards.failures.values()) <= 4
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -245,7 +246,7 @@ def test_a_mistake_in_the_call_is_named(arguments, named, small, run_dir):
     model, _ = small
     with pytest.raises(td.TraindbgError, match=named):
         td.watch(model, run_dir=run_dir, supervise=False, **arguments)
-    assert torch_recording.current is None
+    assert recordings.current is None
 
 
 def test_a_second_run_directory_is_refused(small, tmp_path):
@@ -266,7 +267,7 @@ def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
             code = 1
             try:
                 step(model, optimizer)
-                code = 0 if torch_recording.current is None else 2
+                code = 0 if recordings.current is None else 2
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

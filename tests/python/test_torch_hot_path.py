@@ -12,12 +12,13 @@ from torch.nn import functional as F
 from trainings import SmallCNN, data
 
 import traindbg as td
-from traindbg.hooks import torch_patches, torch_recording
-from traindbg.hooks.torch_backward import BackwardObserver
-from traindbg.hooks.torch_guard import STRIKES
-from traindbg.hooks.torch_loss_observer import LossObserver
-from traindbg.hooks.torch_recording import Recording
-from traindbg.hooks.torch_threads import Threads
+from traindbg.hooks.torch.base.guard import STRIKES
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.recording.backward import BackwardObserver
+from traindbg.hooks.torch.recording.loss_observer import LossObserver
+from traindbg.hooks.torch.recording.recording import Recording
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.threads import Threads
 
 
 def batches() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -291,7 +292,7 @@ def test_losses_are_heard_after_one_that_raised(tmp_path) -> None:
     with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, **settings):
         with pytest.raises(ValueError, match="batch_size"):
             F.cross_entropy(torch.zeros(3, 2), torch.zeros(4, dtype=torch.long))
-        assert not torch_patches.state.inside_loss
+        assert not patches.state.inside_loss
         plain(model, optimizer)
     assert td.Run(tmp_path / "run").scalars("loss/cross_entropy").steps.tolist() == list(range(48))
 
@@ -319,7 +320,7 @@ def test_ctrl_c_in_an_attribute_of_the_users_is_not_swallowed(tmp_path) -> None:
     settings = {"rules": [], "collect": ["losses"]}
     with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, **settings):
         plain(model, optimizer)
-        hot = torch_patches.state.hot
+        hot = patches.state.hot
         assert hot.optimizer_will_step(optimizer)
         Interrupted.now = True
         with pytest.raises(KeyboardInterrupt):
@@ -409,5 +410,5 @@ def test_folds_one_after_another_count_every_step(tmp_path) -> None:
             kept = td.watch(SmallCNN(), supervise=False)  # the recording goes on
             del watcher, model
     assert steps == [48, 96]
-    torch_recording.current.close()
+    recordings.current.close()
     assert not kept.is_active

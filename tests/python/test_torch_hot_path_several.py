@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_recording import Recording
+from traindbg.hooks.torch.recording.recording import Recording
+from traindbg.hooks.torch.steps import patches
 
 LOSSES = {"rules": [], "collect": ["losses"]}
 # What loss functions are given must not wait for the step that says whose it is.
@@ -176,11 +176,11 @@ def record(train, directory, watched, **settings) -> tuple[list[tuple], torch.Te
         td.watch(gan.critic, gan.of_critic, **settings)
         if watched == "two models":
             td.watch(gan.generator, gan.of_generator)
-    recording = torch_patches.state.listener
+    recording = patches.state.listener
     train(gan)
     state = torch.get_rng_state()
     recording.close()
-    assert torch_patches.state.listener is None
+    assert patches.state.listener is None
     run = td.Run(directory)
     return [
         (

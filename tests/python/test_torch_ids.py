@@ -7,7 +7,7 @@ import gc
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_ids import Identities, IdentityTable
+from traindbg.hooks.torch.base.ids import Identities, IdentityTable
 
 
 def made_at(key: int, kept: list[nn.Parameter]) -> nn.Parameter:

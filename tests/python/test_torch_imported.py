@@ -19,7 +19,7 @@ from torch.nn.functional import mse_loss as distance
 from torch.nn.utils import clip_grad_value_
 
 import traindbg as td
-from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch.steps import patches
 
 ORIGINALS = (F.cross_entropy,)
 PARTIAL = functools.partial(cross_entropy, label_smoothing=0.1)

@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_guard import failures
+from traindbg.hooks.torch.base.guard import failures
+from traindbg.hooks.torch.steps import patches
 
 STEPS = 8
 FIRST = 2  # steps until the last one is found
@@ -274,7 +274,7 @@ def test_nothing_changes_for_the_training(run_dir):
     watched = Parts(3)
     with td.watch(watched.model, run_dir=run_dir, collect=OF_STEPS, **WISHES):
         watched.train()
-        assert torch_patches.state.listener is not None
+        assert patches.state.listener is not None
     assert watched.losses == alone.losses
     assert torch.equal(torch.get_rng_state(), state)
     for one, other in zip(watched.model.parameters(), alone.model.parameters(), strict=True):

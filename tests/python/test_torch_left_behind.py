@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 
 FACT = "loop/optimizer_left_behind"
 STEPS = 40
@@ -57,8 +57,8 @@ def train(run_dir, kind, watch=True):
                     parameter.sub_(parameter.grad, alpha=0.1)
     gc.collect()
     assert is_gone is None or is_gone() is None
-    if torch_recording.current is not None:
-        torch_recording.current.close()
+    if recordings.current is not None:
+        recordings.current.close()
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 

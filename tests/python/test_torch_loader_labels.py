@@ -20,9 +20,9 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 import traindbg as td
-from traindbg.hooks.torch_label_forms import OfTraining
-from traindbg.hooks.torch_loader_batches import leaf_at, leaves_of
-from traindbg.hooks.torch_loader_labels import _listener
+from traindbg.hooks.torch.labels.forms import OfTraining
+from traindbg.hooks.torch.labels.loader_batches import leaf_at, leaves_of
+from traindbg.hooks.torch.labels.loader_labels import _listener
 
 X = torch.randn(320, 6, generator=torch.Generator().manual_seed(1))
 CLASSES = (X[:, 0] > 0).long() + (X[:, 1] > 0.5).long()

@@ -18,9 +18,9 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_holders import holder_of
-from traindbg.hooks.torch_resume import are_fresh
+from traindbg.hooks.torch.losses.holders import holder_of
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.updates.resume import are_fresh
 
 STEPS = 30
 KINDS = (
@@ -683,7 +683,7 @@ def findings(run_dir: Path) -> dict[str, dict]:
 def judge(training, run_dir: Path, name: str) -> dict[str, dict]:
     torch.manual_seed(3)
     training(lambda model: td.watch(model, run_dir=run_dir, supervise=False), name)
-    torch_recording.current.close()
+    recordings.current.close()
     return findings(run_dir)
 
 

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_collapse import turn_of
-from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
+from traindbg.hooks.torch.losses.angles import AWAY, ONE_WAY, cosines_in
+from traindbg.hooks.torch.losses.collapse import turn_of
 
 
 def compares_directions(loss: torch.Tensor) -> bool:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_loss_overlap import lowers_overlap
+from traindbg.hooks.torch.losses.overlap import lowers_overlap
 
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_loss_graph import compared_shapes
-from traindbg.hooks.torch_loss_pairs import pairs_in
+from traindbg.hooks.torch.losses.compared import compared_shapes
+from traindbg.hooks.torch.losses.pairs import pairs_in
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

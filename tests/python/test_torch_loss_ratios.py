@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch_loss_ratios import lowers_signal_ratio
+from traindbg.hooks.torch.losses.ratios import lowers_signal_ratio
 
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from traindbg.hooks.torch_loss_root import root_of
+from traindbg.hooks.torch.losses.root import root_of
 
 torch.manual_seed(0)
 ROWS, CLASSES = 5, 4

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 from torch.nn import functional as F
 
-from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
+from traindbg.hooks.torch.losses.scores import is_made_of_raw_scores
 
 CLASSES, ROWS = 4, 5
 torch.manual_seed(0)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_loss_seam import ignores_seam
+from traindbg.hooks.torch.losses.seam import ignores_seam
 
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:

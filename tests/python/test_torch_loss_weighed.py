@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_loss_graph import mark_returned
-from traindbg.hooks.torch_loss_weighed import weighed_error
+from traindbg.hooks.torch.losses.compared import mark_returned
+from traindbg.hooks.torch.losses.weighed import weighed_error
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 WEIGHTS = torch.arange(16.0)

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_margins import are_changed_by_data
+from traindbg.hooks.torch.losses.margins import are_changed_by_data
 
 X, Y = torch.randn(60, 5), torch.randint(0, 3, (60,))
 TRUE = F.one_hot(Y, 3)

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch_fresh import are_phases, phases_of
-from traindbg.hooks.torch_measures import judges_order
+from traindbg.hooks.torch.text.measures import judges_order
+from traindbg.hooks.torch.updates.fresh import are_phases, phases_of
 
 PROGRAM = """
 import torch

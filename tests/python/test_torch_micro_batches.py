@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 import traindbg as td
 from traindbg.errors import InvalidArgument
-from traindbg.hooks.torch_micro_batches import MOST, MicroBatches
+from traindbg.hooks.torch.base.micro_batches import MOST, MicroBatches
 
 ALL = ("inputs", "outputs", "activations", "losses", "predictions", "labels")
 

@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_modes import Modes
-from traindbg.hooks.torch_modes import modes as heard
+from traindbg.hooks.torch.evaluations.modes import Modes
+from traindbg.hooks.torch.evaluations.modes import modes as heard
 
 X, Y = torch.randn(200, 8), torch.randint(0, 3, (200,))
 

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_neighbours
-from traindbg.hooks.torch_neighbours import Neighbours, compared
+from traindbg.hooks.torch.data import neighbours
+from traindbg.hooks.torch.data.neighbours import Neighbours, compared
 
 
 def by_hand(rows: torch.Tensor, labels: torch.Tensor, are_classes: bool) -> tuple[int, float]:
@@ -227,7 +227,7 @@ def test_a_look_that_fails_is_the_last_one(monkeypatch):
     def fails(*_):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(torch_neighbours, "compared", fails)
+    monkeypatch.setattr(neighbours, "compared", fails)
     looks = Neighbours()
     rows, labels = torch.randn(512, 4), torch.randint(0, 2, (512,))
     looks.given(0, rows)

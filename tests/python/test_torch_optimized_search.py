@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from traindbg.hooks import torch_patches
-from traindbg.hooks.torch_leaves import Optimized, are_models_beside, names_of
-from traindbg.hooks.torch_optimized_search import OptimizedSearch
-from traindbg.hooks.torch_pass_search import PassListener
+from traindbg.hooks.torch.base.leaves import Optimized, are_models_beside, names_of
+from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.optimized_search import OptimizedSearch
+from traindbg.hooks.torch.steps.pass_search import PassListener
 
 Found = list[list[torch.optim.Optimizer]]
 
@@ -26,12 +26,12 @@ def found() -> Found:
 
 @pytest.fixture
 def search(found: Found) -> Iterator[OptimizedSearch]:
-    torch_patches.acquire()
+    patches.acquire()
     search = OptimizedSearch(PassListener(), found.append)
     yield search
     search.end()
-    assert torch_patches.state.listener is None
-    torch_patches.release()
+    assert patches.state.listener is None
+    patches.release()
 
 
 def weights(*sizes: int) -> torch.Tensor:
@@ -78,7 +78,7 @@ def test_these_are_not_looked_for(
     optimizer = torch.optim.SGD([weights(1)], lr=0.1)
     optimizer.param_groups[0]["params"] = [trained]
     search.add(optimizer)
-    assert torch_patches.state.listener is None
+    assert patches.state.listener is None
     weights(1).sum().backward()
     assert found == []
 

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_outside import Outside
-from traindbg.hooks.torch_resume import checkpoints
+from traindbg.hooks.torch.updates.outside import Outside
+from traindbg.hooks.torch.updates.resume import checkpoints
 
 STEPS = 12
 TABLE = torch.tensor([[1.0, 2, 1], [0, 3, 0], [-1, -2, -1]])

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks.torch_own_labels import share_of_others
+from traindbg.hooks.torch.data.own_labels import share_of_others
 
 SHARE = "loop/own_labels_share"
 TWO = "binary_cross_entropy_with_logits"

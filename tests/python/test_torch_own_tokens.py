@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import traindbg as td
-from traindbg.hooks.torch_own_tokens import own_tokens
+from traindbg.hooks.torch.data.own_tokens import own_tokens
 
 WORDS, LENGTH, WIDTH = 11, 12, 8
 CAUSAL = nn.Transformer.generate_square_subsequent_mask(LENGTH)

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
 
 import traindbg as td
-from traindbg.hooks.torch_passes import Pass
-from traindbg.hooks.torch_rows import Rows
+from traindbg.hooks.torch.data.passes import Pass
+from traindbg.hooks.torch.data.rows import Rows
 
 
 def seen(x, y=None, size=20, of=None, rows=None, first=0):

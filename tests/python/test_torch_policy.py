@@ -7,7 +7,7 @@ import ast
 import pytest
 
 import traindbg as td
-from traindbg.hooks.torch_policy import says_rewards
+from traindbg.hooks.torch.losses.policy import says_rewards
 
 PROGRAM = """
 import torch

@@ -21,10 +21,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
 from traindbg.errors import InvalidArgument
-from traindbg.hooks import torch_probe, torch_probe_apart
-from traindbg.hooks.torch_probe_apart import NotProbedError, apart
-from traindbg.hooks.torch_probe_pass import Passes, given, look_at
-from traindbg.hooks.torch_probe_samples import Dealt, samples_of
+from traindbg.hooks.torch.probes import apart as probe_children
+from traindbg.hooks.torch.probes import probe as probes
+from traindbg.hooks.torch.probes.apart import NotProbedError, apart
+from traindbg.hooks.torch.probes.forward_pass import Passes, given, look_at
+from traindbg.hooks.torch.probes.samples import Dealt, samples_of
 
 FEATURES, CLASSES, BATCH = 12, 3, 6
 calls_of_forward = 0
@@ -516,7 +517,7 @@ def shared():
 def test_what_cannot_be_probed_is_told_once_and_trains_the_same(
     make, why, run_dir, seeded, capfd, monkeypatch
 ):
-    monkeypatch.setattr(torch_probe_apart, "_LONGEST", 0.5)
+    monkeypatch.setattr(probe_children, "_LONGEST", 0.5)
     left = []
     for probe in (None, True):
         began(seeded)
@@ -708,9 +709,9 @@ def test_off_means_that_nothing_is_held_or_copied(run_dir, seeded, monkeypatch):
         raise AssertionError
 
     for where, name in (
-        (torch_probe, "given"),
-        (torch_probe, "apart"),
-        (torch_probe.Probes, "input_given"),
+        (probes, "given"),
+        (probes, "apart"),
+        (probes.Probes, "input_given"),
     ):
         monkeypatch.setattr(where, name, never)
     seeded()
@@ -729,14 +730,14 @@ def test_the_next_probe_waits_for_a_hundred_times_what_one_took(run_dir, seeded,
         now[0] += 2.0
         return {}
 
-    monkeypatch.setattr(torch_probe, "apart", takes_two_seconds)
+    monkeypatch.setattr(probes, "apart", takes_two_seconds)
 
     class Clock:
         @staticmethod
         def perf_counter():
             return now[0]
 
-    monkeypatch.setattr(torch_probe, "time", Clock)
+    monkeypatch.setattr(probes, "time", Clock)
     seeded()
 
     def loss(out, y):

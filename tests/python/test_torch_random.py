@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_random import states
+from traindbg.hooks.torch.data.random_numbers import states
 
 X, Y = torch.randn(400, 6), torch.randint(0, 3, (400,))
 

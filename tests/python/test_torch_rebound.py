@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import traindbg as td
-from traindbg.hooks.torch_rebound import is_lost
+from traindbg.hooks.torch.text.rebound import is_lost
 
 
 def _says(text: str, name: str = "model") -> bool:

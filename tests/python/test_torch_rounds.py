@@ -16,7 +16,7 @@ import weakref
 import pytest
 
 import traindbg as td
-from traindbg.hooks.torch_rounds import rounds
+from traindbg.hooks.torch.text.rounds import rounds
 
 STOPPER = """
 class Stopper:

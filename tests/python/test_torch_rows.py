@@ -9,10 +9,10 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg import _core
-from traindbg.hooks.torch_data import missed_labels
-from traindbg.hooks.torch_later import Later
-from traindbg.hooks.torch_passes import Pass
-from traindbg.hooks.torch_rows import Rows, changes, fingerprints
+from traindbg.hooks.torch.base.later import Later
+from traindbg.hooks.torch.data.loaders import missed_labels
+from traindbg.hooks.torch.data.passes import Pass
+from traindbg.hooks.torch.data.rows import Rows, changes, fingerprints
 
 RULES = ["train_val_overlap", "label_noise"]
 

@@ -13,7 +13,7 @@ from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
-from traindbg.hooks import torch_patches
+from traindbg.hooks.torch.steps import patches
 
 _FACTS = ("schedule_not_stepped", "schedule_of_another")
 
@@ -38,9 +38,9 @@ def watched(model, optimizer, run_dir):
 
 @pytest.fixture(name="listening")
 def _listening():
-    torch_patches.acquire()
+    patches.acquire()
     yield
-    torch_patches.release()
+    patches.release()
 
 
 def sgd(model) -> torch.optim.Optimizer:

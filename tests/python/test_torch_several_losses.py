@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_guard import failures
+from traindbg.hooks.torch.base.guard import failures
 
 LOSSES = {"rules": [], "collect": ["losses"], "every": 1, "supervise": False}
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from traindbg.hooks.torch_shards import Wrappers
+from traindbg.hooks.torch.base.shards import Wrappers
 
 FOUND = {"data_parallel": "DistributedDataParallel"}
 

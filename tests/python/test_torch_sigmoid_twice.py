@@ -10,9 +10,13 @@ from torch import nn
 from torch.distributions import Bernoulli
 from torch.nn import functional as F
 
-from traindbg.hooks.torch_graph import look_at_graph
-from traindbg.hooks.torch_parameters import Owner
-from traindbg.hooks.torch_sigmoid_twice import BEFORE_LOGARITHM, BEFORE_LOGITS, BEFORE_SOFTMAX
+from traindbg.hooks.torch.base.parameters import Owner
+from traindbg.hooks.torch.losses.graph import look_at_graph
+from traindbg.hooks.torch.losses.sigmoid_twice import (
+    BEFORE_LOGARITHM,
+    BEFORE_LOGITS,
+    BEFORE_SOFTMAX,
+)
 
 ROWS, LABELS = 5, 4
 torch.manual_seed(0)

@@ -11,7 +11,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 
 STEPS = 12
 FAULTS = ("equation", "penalty", "second_call", "kept_as_attribute", "written_to_a_log")
@@ -112,7 +112,7 @@ def fitted_at(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tenso
 
 def told(kind: str, run_dir) -> list[float]:
     train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     assert torch._C._len_torch_dispatch_stack() == 0
     run = td.Run(run_dir)
     if "loop/slopes_without_graph" not in run.names():
@@ -140,7 +140,7 @@ def test_what_looks_alike_is_not_told(kind, run_dir):
 def test_results_are_the_same_bits(kind, run_dir):
     alone = fingerprint(*train(kind))
     watched = train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     assert fingerprint(*watched) == alone
 
 
@@ -162,7 +162,7 @@ def test_a_mode_of_the_trainings_own_is_left_alone(run_dir):
             ),
             steps=4,
         )
-    torch_recording.current.close()
+    recordings.current.close()
     rest = iter(heard)
     assert all(each in rest for each in alone)  # in its order; we read the loss between
     assert torch._C._len_torch_dispatch_stack() == 0
@@ -218,7 +218,7 @@ def test_no_mode_is_on_while_another_slope_is_taken(run_dir):
 def test_what_is_followed_is_in_the_account(run_dir):
     model = nn.Linear(2, 1)
     td.watch(model, run_dir=run_dir, supervise=False)
-    hot = torch_recording.current.hot
+    hot = recordings.current.hot
 
     def cost_of_an_operation(step: int) -> None:
         value = torch.ones(3)
@@ -253,14 +253,14 @@ def test_another_thread_may_close_the_recording(run_dir):
 
     def close(step: int) -> None:
         if step == 1:
-            thread = threading.Thread(target=torch_recording.current.close)
+            thread = threading.Thread(target=recordings.current.close)
             thread.start()
             thread.join()
         depths.append(torch._C._len_torch_dispatch_stack())
 
     looks_at_slopes(model, 4, close)
     assert depths == [1, 1, 0, 0]  # the next call of a module has taken it off
-    assert torch_recording.current is None
+    assert recordings.current is None
     assert not torch.nn.modules.module._global_forward_pre_hooks
 
 
@@ -284,8 +284,8 @@ def train():
                 os._exit(torch._C._len_torch_dispatch_stack())
             print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         if step == 2 and sys.argv[1] in ("closed", "closed_in_thread"):
-            from traindbg.hooks import torch_recording
-            closing = threading.Thread(target=torch_recording.current.close)
+            from traindbg.hooks.torch.recording import recording as recordings
+            closing = threading.Thread(target=recordings.current.close)
             closing.start()
             closing.join()
             if sys.argv[1] == "closed":
@@ -333,7 +333,7 @@ def test_nothing_is_left_after_a_training_that_breaks_off(run_dir):
 
     with pytest.raises(ValueError, match="no more data"):
         go_on()
-    torch_recording.current.close()
+    recordings.current.close()
     assert torch._C._len_torch_dispatch_stack() == 0
     assert torch.autograd.grad is grad
     assert grad.__code__ is code

@@ -10,8 +10,8 @@ from torch import nn
 from torch.distributions import Categorical, OneHotCategorical
 from torch.nn import functional as F
 
-from traindbg.hooks.torch_graph import look_at_graph
-from traindbg.hooks.torch_parameters import Owner
+from traindbg.hooks.torch.base.parameters import Owner
+from traindbg.hooks.torch.losses.graph import look_at_graph
 
 CLASSES, ROWS = 4, 5
 torch.manual_seed(0)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks import torch_sources
+from traindbg.hooks.torch.base import sources as program_sources
 
 PROGRAM = """\
 import torch
@@ -201,7 +201,7 @@ def test_a_second_training_has_lines_of_its_own(run_dir, tmp_path):
 
 
 def test_nothing_is_kept_alive_and_nothing_noted_while_nobody_records():
-    sources = torch_sources.Sources()
+    sources = program_sources.Sources()
     sources.note("step")
     assert sources.described([]) == []
     module = nn.Linear(1, 1)

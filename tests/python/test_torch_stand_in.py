@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_stand_in
+from traindbg.hooks.torch.evaluations import stand_in as stand_ins
 
 STEPS = 7
 
@@ -233,7 +233,7 @@ def test_a_part_that_is_traced_or_given_odd_tensors_harms_nothing(run_dir):
 @pytest.mark.parametrize("is_new", [True, False])
 def test_of_a_device_it_is_known_whether_the_tensor_is_the_same(is_new, run_dir, monkeypatch):
     """Where values would be waited for. A tensor that is gone may leave its id to another."""
-    monkeypatch.setattr(torch_stand_in, "may_read", lambda tensor: False)
+    monkeypatch.setattr(stand_ins, "may_read", lambda tensor: False)
     torch.manual_seed(0)
     pair = Pair()
     optimizer = torch.optim.SGD(pair.parameters(), lr=1e-3)

@@ -13,9 +13,9 @@ import torch
 from torch.nn import functional
 
 import traindbg as td
-from traindbg.hooks.torch_forward import ForwardObserver
-from traindbg.hooks.torch_guard import failures
-from traindbg.hooks.torch_standby import standby
+from traindbg.hooks.torch.base.guard import failures
+from traindbg.hooks.torch.evaluations.standby import standby
+from traindbg.hooks.torch.recording.forward import ForwardObserver
 
 hooks = torch.nn.modules.module._global_forward_pre_hooks
 CAPTURE = [{"collection": "inputs", "mode": "eval"}]

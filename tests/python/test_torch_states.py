@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from traindbg.hooks.torch_states import CELLS, Cells, OwnResults
+from traindbg.hooks.torch.data.states import CELLS, Cells, OwnResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_recording as recordings
+from traindbg.hooks.torch.recording import recording as recordings
 
 Evaluate = Callable[[nn.Module], object]
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_threads
+from traindbg.hooks.torch.steps import threads as training_threads
 
 STEPS = 3
 
@@ -170,7 +170,7 @@ def test_a_pass_inside_of_a_pass_is_part_of_it_in_whatever_thread(run_dir, other
     (watcher,) = watched(run_dir, mine)
     mine.step()
     main = threading.get_ident()
-    monkeypatch.setattr(torch_threads, "in_backward", lambda: threading.get_ident() != main)
+    monkeypatch.setattr(training_threads, "in_backward", lambda: threading.get_ident() != main)
     loss = mine.model(torch.ones(4, 3)).sum()
     Waits.apply(loss, lambda: other.does(Trained(mine.model).backward)).backward()
     mine.optimizer.step()
@@ -228,14 +228,14 @@ def test_a_thread_that_waits_for_others_is_not_busy() -> None:
         thread.start()
     try:
         deadline = time.monotonic() + 60
-        while torch_threads._is_busy(waits.ident) and time.monotonic() < deadline:
+        while training_threads._is_busy(waits.ident) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert not torch_threads._is_busy(waits.ident)
-        assert torch_threads._is_busy(spins.ident)
-        assert not torch_threads._is_busy(None)
+        assert not training_threads._is_busy(waits.ident)
+        assert training_threads._is_busy(spins.ident)
+        assert not training_threads._is_busy(None)
     finally:
         event.set()
         going.clear()
         for thread in (waits, spins):
             thread.join()
-    assert not torch_threads._is_busy(spins.ident)
+    assert not training_threads._is_busy(spins.ident)

@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_between import WeightsBetween
+from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.updates.between import WeightsBetween
 
 
 def train(model, optimizer, steps: int) -> None:
@@ -54,10 +54,10 @@ def test_a_loop_that_ended_leaves_the_steps_to_the_next_optimizer(run_dir):
     kept = sgd(model)
     with td.watch(model, run_dir=run_dir, every=1, supervise=False):
         train(model, kept, 3)
-        torch_recording.current.loop_ended(ValueError("the first one"))
-        torch_recording.current.loop_ended(ValueError("of something else"))
+        recordings.current.loop_ended(ValueError("the first one"))
+        recordings.current.loop_ended(ValueError("of something else"))
         train(model, sgd(model, 0.5), 2)
-        torch_recording.current.loop_ended()
+        recordings.current.loop_ended()
         train(model, kept, 1)
     run = td.Run(run_dir)
     assert run.steps().tolist() == list(range(6))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch_unstepped import Unstepped
+from traindbg.hooks.torch.updates.unstepped import Unstepped
 
 
 def backward(unstepped: Unstepped, model: nn.Module) -> None:

@@ -18,8 +18,8 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_sources import FRAMEWORKS, sources
+from traindbg.hooks.torch.base.sources import FRAMEWORKS, sources
+from traindbg.hooks.torch.recording import recording as recordings
 
 STEPS = 56
 FACTS = (
@@ -205,7 +205,7 @@ def told(run_dir) -> dict[str, tuple[str, float]]:
 
 def facts_of(kind: str, run_dir) -> dict[str, tuple[str, float]]:
     train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     assert torch._C._len_torch_dispatch_stack() == 0
     return told(run_dir)
 
@@ -269,7 +269,7 @@ def test_what_an_evaluation_calls_is_not_forgotten(run_dir):
 def test_results_are_the_same_bits(kind, run_dir):
     alone = fingerprint(*train(kind))
     watched = train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
-    torch_recording.current.close()
+    recordings.current.close()
     assert fingerprint(*watched) == alone
 
 

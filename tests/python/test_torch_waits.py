@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_device
-from traindbg.hooks.torch_later import Later, Packed, brought, may_read, packed
+from traindbg.hooks.torch.base import device as devices
+from traindbg.hooks.torch.base.later import Later, Packed, brought, may_read, packed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ READING = (
     "unique",
 )
 # Generators keep their states in host memory. What comes over last is a tensor there, too.
-IN_HOST_MEMORY = {("torch_random.py", "states"), ("torch_device.py", "_drain")}
+IN_HOST_MEMORY = {("data/random_numbers.py", "states"), ("base/device.py", "_drain")}
 
 
 def reader() -> tuple[str, str] | None:
@@ -65,10 +65,10 @@ class Waits:
         for name in READING:
             self._hear(monkeypatch, torch.Tensor, name)
         self._hear(monkeypatch, torch, "equal")
-        wait, deliver, unpacked = torch_device._Mail.wait, Later.deliver, Packed.unpacked
+        wait, deliver, unpacked = devices._Mail.wait, Later.deliver, Packed.unpacked
 
-        def waits(mail: torch_device._Mail) -> None:
-            self.found.append((self.step, ("torch_device.py", "wait")))
+        def waits(mail: devices._Mail) -> None:
+            self.found.append((self.step, ("base/device.py", "wait")))
             wait(mail)
 
         def delivers(later: Later) -> None:
@@ -84,7 +84,7 @@ class Waits:
             return unpacked(part, host)
 
         monkeypatch.setattr(Packed, "unpacked", unpacks)
-        monkeypatch.setattr(torch_device._Mail, "wait", waits)
+        monkeypatch.setattr(devices._Mail, "wait", waits)
         monkeypatch.setattr(Later, "deliver", delivers)
 
     def _hear(self, monkeypatch, owner, name: str) -> None:
@@ -194,7 +194,7 @@ def train(kind: str, directory: Path, waits: Waits | None = None, **wishes) -> t
     return td.Run(directory)
 
 
-WAIT = ("torch_device.py", "wait")
+WAIT = ("base/device.py", "wait")
 
 
 @pytest.mark.parametrize("kind", MODELS)

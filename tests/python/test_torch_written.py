@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import traindbg as td
-from traindbg.hooks.torch_rounds_text import Text
-from traindbg.hooks.torch_written_text import meaning_of, read_by, trained_by
+from traindbg.hooks.torch.text.rounds_text import Text
+from traindbg.hooks.torch.text.written_text import meaning_of, read_by, trained_by
 
 TRAINING = """
 def own(given, wanted, power=1.0):

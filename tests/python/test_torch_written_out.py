@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
-from traindbg.hooks.torch_loss_graph import mark_returned, written_out
+from traindbg.hooks.torch.losses.compared import mark_returned, written_out
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

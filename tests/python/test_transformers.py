@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks.torch.recording import recording as recordings
 from traindbg.integrations.transformers import Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -64,7 +64,7 @@ def test_a_training_is_a_run_with_its_metrics(run_dir, tmp_path):
     options = {"gradient_accumulation_steps": 2, "max_grad_norm": 0.01}
     trainer = train(tmp_path / "out", callback, **options)
     assert callback.watcher is None
-    assert torch_recording.current is None
+    assert recordings.current is None
     run = td.Run(run_dir)
     assert run.is_complete
     assert run.steps().tolist() == list(range(6))
@@ -113,5 +113,5 @@ def test_a_recording_that_is_there_is_joined_and_left_open(run_dir, tmp_path):
     with td.watch(other, run_dir=run_dir, supervise=False) as watcher:
         train(tmp_path / "out", Callback())
         assert watcher.is_active
-        torch_recording.current.close()
+        recordings.current.close()
     assert td.Run(run_dir).steps().tolist() == list(range(6))

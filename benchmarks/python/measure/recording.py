@@ -141,7 +141,7 @@ def run_script(script: Path, calls: list[list[str]]) -> None:
     import types
 
     from traindbg import _autostart
-    from traindbg.hooks import torch as hook
+    from traindbg.hooks.torch import watching as hook
 
     if os.environ.get("TRAINDBG_RUN_DIR"):
         _autostart.install()

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traindbg._say import say
-from traindbg.hooks import torch_recording as recordings
-from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.recording import recording as recordings
 
 if TYPE_CHECKING:
     import subprocess

@@ -6,9 +6,9 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks import torch as hook
-from traindbg.hooks import torch_recording as recordings
-from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch import watching as hook
+from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.recording import recording as recordings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks import torch as hook
-from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch import watching as hook
+from traindbg.hooks.torch.base.guard import guarded
 from traindbg.integrations._training import Training, missing, number_in
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from traindbg.hooks import torch_patches as patches
-from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch.base.device import own_operations
+from traindbg.hooks.torch.steps import patches
 from traindbg.integrations._training import Training, missing
 
 try:

@@ -1,5 +1,5 @@
 // What is remembered of the rows of one training: which rows it had, how much these are alike, and their
-// classes. hooks/torch_rows.py says what is a batch of the training and what is not.
+// classes. hooks/torch/data/rows.py says what is a batch of the training and what is not.
 //
 // What is kept are numbers, of at most 16,384 rows and those of one batch more: 4 MiB.
 // Errors: std::bad_alloc alone; what was learned of the batch until then stays. Thread-safety: none.

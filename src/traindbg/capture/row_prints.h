@@ -4,7 +4,7 @@
 // There are two of a row, of the first and of the second half of these values, and two of other halves, of
 // every other value: where rows are padded at their end, the second half says nothing. A fingerprint is the
 // sum of the values' bits, as integers (bytes without a sign, wider ones with one), times odd factors that
-// are always the same, modulo 2^64. hooks/torch_rows.py makes the same ones on devices, to the last bit.
+// are always the same, modulo 2^64. hooks/torch/data/rows.py makes the same ones on devices, to the last bit.
 //
 // Plain values; what is taken of a tensor is taken at the call, and the tensor may change afterwards.
 // Thread-safety: none is needed for const members. Cost: some nanoseconds a value, at most 64 rows of 256

@@ -1,0 +1,1 @@
+"""What is of an evaluation, in which mode it runs, and what it computes."""

@@ -1,0 +1,1 @@
+"""Losses of evaluations that compute none, of labels that are found."""

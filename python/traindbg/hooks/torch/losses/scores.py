@@ -1,0 +1,153 @@
+"""Whether a loss that is written out is a weighted sum of raw scores, and of nothing else.
+
+`-(labels * logits).sum(1).mean()` and `-logits.gather(1, labels).mean()` are cross-entropies whose
+logarithm of the softmax was forgotten: without its sum over all classes nothing bounds them. In the
+graph each term of such a loss is linear, back to what a matrix product or a convolution gave; and
+on the way the scores are multiplied with rows that are distributions, or one of each row is picked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from traindbg.hooks.torch.base.device import capturing_graph, own_operations
+from traindbg.hooks.torch.base.nodes import Shape, next_nodes, saved_by, shape_at
+
+_MOST_NODES = 48
+_MOST_ELEMENTS = 1 << 20  # of labels
+_FEWEST_SCORES = 3  # in a row: two are often something else, such as two critics
+_RESHAPED = frozenset(
+    {
+        "CloneBackward0",
+        "PermuteBackward0",
+        "ReshapeAliasBackward0",
+        "SqueezeBackward0",
+        "SqueezeBackward1",
+        "SqueezeBackward2",
+        "TBackward0",
+        "ToCopyBackward0",
+        "TransposeBackward0",
+        "UnsafeViewBackward0",
+        "UnsqueezeBackward0",
+        "ViewBackward0",
+    }
+)
+_LINEAR = _RESHAPED | {
+    "AddBackward0",
+    "MeanBackward0",
+    "MeanBackward1",
+    "NegBackward0",
+    "RsubBackward1",
+    "SelectBackward0",
+    "SliceBackward0",
+    "SubBackward0",
+    "SumBackward0",
+    "SumBackward1",
+}
+_GIVES_SCORES = frozenset(
+    {
+        "AddmmBackward0",
+        "BaddbmmBackward0",
+        "BmmBackward0",
+        "ConvolutionBackward0",
+        "LinearBackward0",
+        "MkldnnLinearBackward0",
+        "MmBackward0",
+    }
+)
+_OF_SIZES = frozenset(
+    {"AbsBackward0", "LinalgVectorNormBackward0", "NormBackward1", "PowBackward0"}
+)
+_LEAF = "torch::autograd::AccumulateGrad"
+
+
+def _is_row_of_scores(shape: Shape | None) -> bool:
+    return shape is not None and len(shape) >= 2 and shape[-1] >= _FEWEST_SCORES
+
+
+def _are_raw(edge: tuple[Any, int]) -> bool:
+    """Whether a matrix product or a convolution gave this, with a bias or divided by a number."""
+    node = edge[0]
+    for _ in range(_MOST_NODES):
+        if node is None:
+            return False
+        name = node.name()
+        if name in _GIVES_SCORES:
+            return True
+        given = next_nodes(node)
+        is_by_number = name in ("DivBackward0", "MulBackward0") and len(given) == 1
+        if name == "AddBackward0":  # the bias is a leaf
+            given = [other for other in given if other.name() != _LEAF]
+            is_by_number = len(given) == 1
+        if name not in _RESHAPED and not is_by_number:
+            return False
+        node = given[0] if given else None
+    return False
+
+
+def _are_distributions(labels: torch.Tensor | None) -> bool:
+    """Whether each row is, or is minus, what sums to one and has no number below zero."""
+    if (
+        labels is None
+        or labels.requires_grad
+        or type(labels) is not torch.Tensor
+        or labels.layout != torch.strided
+        or not labels.is_floating_point()
+        or not _is_row_of_scores(tuple(labels.shape))
+        or not 0 < labels.numel() <= _MOST_ELEMENTS
+        or capturing_graph(labels)
+    ):
+        return False
+    with own_operations():
+        sized = labels.detach().to(torch.float32).abs()
+        sums = sized.sum(-1)
+        one_sign = (labels.amin() >= 0) | (labels.amax() <= 0)
+        return bool((one_sign & ((sums - 1).abs() <= 1e-3).all()).item())
+
+
+def _picks_one_of_each_row(node: Any) -> bool:
+    before, given = shape_at(*node.next_functions[0]), shape_at(node, 0)
+    if before is None or given is None or not _is_row_of_scores(before):
+        return False
+    if node.name() == "GatherBackward0":
+        return given[-1] == 1
+    return len(before) == 2 and len(given) == 1  # [rows, labels]
+
+
+def is_made_of_raw_scores(loss: torch.Tensor) -> bool:
+    """Reads the graph of `loss`, and keeps nothing of it. Waits for a device."""
+    nodes: list[Any] = [loss.grad_fn]
+    seen: set[Any] = set()
+    found = False
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > _MOST_NODES:
+            return False
+        name, edges = node.name(), node.next_functions
+        inputs = [edge for edge in edges if edge[0] is not None]
+        if name in _OF_SIZES and all(edge[0].name() == _LEAF for edge in inputs):
+            continue  # a penalty on weights
+        if name in _LINEAR:
+            nodes += [edge[0] for edge in inputs]
+        elif name in ("GatherBackward0", "IndexBackward0"):
+            if not _picks_one_of_each_row(node) or not _are_raw(edges[0]):
+                return False
+            found = True
+        elif name == "DivBackward0" and len(inputs) == 1 and edges[0][0] is not None:
+            nodes.append(edges[0][0])
+        elif name == "MulBackward0" and len(inputs) == 1:
+            position = 0 if edges[0][0] is not None else 1
+            if _is_row_of_scores(shape_at(*edges[position])) and _are_raw(edges[position]):
+                if not _are_distributions(saved_by(node, "other" if position == 0 else "self")):
+                    return False
+                found = True
+            else:
+                nodes.append(edges[position][0])  # weighted
+        else:
+            return False
+    return found

@@ -1,0 +1,1 @@
+"""A recording of a process: makes the parts, attaches to modules, begins and ends steps."""

@@ -1,0 +1,1 @@
+"""What optimizers hold and do, and which parameters nothing updates."""
