@@ -12,6 +12,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks.torch.recording import recording as recordings
 
 
 class Net(nn.Module):
@@ -145,7 +146,7 @@ def test_what_only_rules_need_leaves_a_compiled_training_alone(how, rules, run_d
         return training.fingerprint(), counter.frame_count
 
     assert train(True) == train(False)
-    td.hooks.torch_recording.current.close()
+    recordings.current.close()
     run = td.Run(run_dir)
     assert not run.names(r"^(out|in)put|^activation")
     assert [event["kind"] for event in run.events].count("not_captured") == 1
@@ -225,7 +226,7 @@ def test_inductor_steps_can_be_captured(options, run_dir, inductor):
         return training.losses
 
     torch.testing.assert_close(train(True), train(False))
-    td.hooks.torch_recording.current.close()
+    recordings.current.close()
     assert td.Run(run_dir)["output/last"].steps().tolist() == [0, 2, 4]
 
 
@@ -257,7 +258,7 @@ def test_the_stance_is_put_back_after_whatever_ends_a_step(how, run_dir):
     watcher = td.watch(training.watched, run_dir=run_dir / "closed", every=1, supervise=False)
     training.step(0)
     assert stance() is not before
-    td.hooks.torch_recording.current.close()
+    recordings.current.close()
     assert stance() is before
     assert not watcher.is_active
 

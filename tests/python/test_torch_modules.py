@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 import traindbg as td
+from traindbg.hooks.torch.recording import recording as recordings
 
 FORWARD = r"^(in|out)put|^activation"
 
@@ -85,10 +86,10 @@ def test_a_recomputation_is_no_second_pass(use_reentrant, whole, run_dir):
         td.watch(model, run_dir=run_dir / folder, rules=[], every=1, supervise=False)
 
     watched = train_checkpointed(use_reentrant, functools.partial(watch, "watched"), whole)
-    td.hooks.torch_recording.current.close()
+    recordings.current.close()
     assert watched == plain
     train_checkpointed(None, functools.partial(watch, "without"))
-    td.hooks.torch_recording.current.close()
+    recordings.current.close()
     run, without = td.Run(run_dir / "watched"), td.Run(run_dir / "without")
     assert run.names(FORWARD) == without.names(FORWARD)
     assert run.steps().tolist() == [0, 1, 2, 3]

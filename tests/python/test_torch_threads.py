@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks.torch.recording import recording as recordings
 from traindbg.hooks.torch.steps import threads as training_threads
 
 STEPS = 3
@@ -202,7 +203,7 @@ def test_who_is_silent_is_heard_again_when_the_other_has_stopped(run_dir, other)
     for _ in range(150):
         other.does(others.step)
     other.does(later.step)
-    assert later.optimizer in td.hooks.torch_recording.current.watched.tables
+    assert later.optimizer in recordings.current.watched.tables
 
 
 def test_the_lock_of_a_hook_is_free_after_an_exception_of_the_training(run_dir, other):
