@@ -613,6 +613,29 @@ def test_running_statistics_and_those_of_the_batch(
     assert left[-1] == pytest.approx((1 - momentum) ** (steps[-1] + 1), rel=1e-4)
 
 
+def test_running_statistics_that_are_the_mean_of_all_batches(tmp_path: Path) -> None:
+    def grow(step: int) -> None:
+        with torch.no_grad():
+            model[0].bias += 0.1  # what the first batches were with other weights counts for ever
+
+    torch.manual_seed(5)
+    model = mlp(nn.BatchNorm1d(32, momentum=None), nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(60):
+            x, y = data(step, 64)
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            grow(step)
+    steps, gaps = fact(tmp_path / "run", "loop/norm_gap/1")
+    assert gaps[-1] > max(1.2 * gaps[0], 0.3)
+    _, shares = fact(tmp_path / "run", "loop/norm_momentum/1")
+    assert shares == pytest.approx([1 / (step + 1) for step in steps])
+    assert set(fact(tmp_path / "run", "loop/norm_of_all_batches/1")[1]) == {1}
+    assert set(fact(tmp_path / "run", "loop/norm_start_left/1")[1]) == {0}
+
+
 @pytest.mark.parametrize(("samples", "is_noisy"), [(2, True), (64, False)])
 def test_noise_of_batches_whose_gradients_are_summed(
     tmp_path: Path, samples: int, is_noisy: bool

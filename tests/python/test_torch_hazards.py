@@ -99,6 +99,11 @@ DIVIDES = {
     ),
     "a clamp from above": lambda h: h / h.std(1, keepdim=True).clip(max=5.0),
 }
+LOGS_SUM = {
+    "sum": lambda h: h + h.exp().sum(1, keepdim=True).log(),
+    "running sum": lambda h: torch.log(torch.cumsum(torch.exp(h), dim=1)),
+    "from the end": lambda h: h - h.exp().flip(1).cumsum(1).flip(1).log(),
+}
 LOGS = {
     "softmax": lambda h: torch.log(torch.softmax(h, dim=1)),
     "sigmoid": lambda h: h.sigmoid().log(),
@@ -120,6 +125,11 @@ SAFE = {
     "clamped from above": lambda h: torch.log(1 - torch.sigmoid(h).clamp(max=1 - 1e-6)),
     "softmax": lambda h: F.softmax(h, dim=1),
     "softmax by hand, the largest taken off": stable_softmax_by_hand,
+    "logsumexp": lambda h: h - h.logsumexp(1, keepdim=True),
+    "logcumsumexp": lambda h: h - h.logcumsumexp(1),
+    "log of a sum of exponentials, the largest taken off": lambda h: (
+        (h - h.amax(1, keepdim=True)).exp().sum(1, keepdim=True).log() + h
+    ),
     "layer norm": lambda h: F.layer_norm(h, (WIDTH,)),
     "an epsilon in place": lambda h: h / h.abs().sum(1, keepdim=True).add_(1e-8),
     "a clamp in place": lambda h: h / h.detach().std(1, keepdim=True).clamp_(min=1e-8),
@@ -196,7 +206,18 @@ def masked_mean(scores, labels):
     return (loss * weight).sum() / weight.sum()
 
 
+def order(scores, labels):
+    ordered = scores.gather(1, scores.argsort(1)).flip(1)
+    return (ordered.exp().cumsum(1).log().flip(1) - ordered.flip(1)).mean()
+
+
+def of_two_sums(scores, labels):
+    right = scores[:, :1]
+    return (torch.log(right.exp().sum(1) + scores[:, 1:].exp().sum(1)) - right[:, 0]).mean()
+
+
 LOSSES = {
+    "logs_sum_of_exponentials": {"order": order, "of two sums": of_two_sums},
     "divides_by_measure": {
         "distances": distances,
         "distance matrix": distance_matrix,
@@ -238,7 +259,7 @@ def told(run_dir) -> dict[str, str]:
     """The facts about such operations, with their places."""
     found = {}
     for name in td.Run(run_dir).names():
-        for fact in ("divides_by_measure", "logs_probability"):
+        for fact in ("divides_by_measure", "logs_probability", "logs_sum_of_exponentials"):
             if name == f"loop/{fact}" or name.startswith(f"loop/{fact}/"):
                 found[fact] = name.partition(f"loop/{fact}")[2].lstrip("/")
     return found
@@ -254,6 +275,12 @@ def test_a_division_by_what_may_be_zero_is_told_with_its_module(run_dir, name):
 def test_a_logarithm_of_what_may_be_zero_is_told_with_its_module(run_dir, name):
     train(run_dir, LOGS[name])
     assert told(run_dir) == {"logs_probability": "scale"}
+
+
+@pytest.mark.parametrize("name", LOGS_SUM)
+def test_a_logarithm_of_a_sum_that_may_overflow_is_told_with_its_module(run_dir, name):
+    train(run_dir, LOGS_SUM[name])
+    assert told(run_dir) == {"logs_sum_of_exponentials": "scale"}
 
 
 @pytest.mark.parametrize("name", SAFE)
@@ -347,6 +374,21 @@ def test_a_softmax_over_one_value_is_told(run_dir, inside, place):
         lines = set(td.Run(run_dir).scalars(names[0]).values)
         source, first = inspect.getsourcelines(inside)
         assert lines == {first + len(source) - 1}
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_a_softmax_over_one_unit_is_told(run_dir, units):
+    """Of each sample's only value, which is told by another name: it may be a choice among one."""
+    model = nn.Sequential(nn.Linear(6, units), nn.Softmax(dim=-1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(8, 6)).clamp(1e-6, 1 - 1e-6).log().mean().backward()
+        optimizer.step()
+    watcher.detach()
+    names = [name for name in td.Run(run_dir).names() if "softmax_of" in name]
+    assert names == (["loop/softmax_of_unit/1"] if units == 1 else [])
 
 
 def test_the_line_is_that_of_the_division(run_dir):

@@ -496,6 +496,8 @@ def accumulation(watch, kind: str):
             for x, y in held:
                 if kind == "sum":
                     loss = F.cross_entropy(model(x), y, reduction="sum") / 64
+                elif kind == "sum_over_own_labels":
+                    loss = F.cross_entropy(model(x), y, reduction="sum") / len(y)
                 else:
                     loss = F.cross_entropy(model(x), y)
                 if kind.startswith("divided"):
@@ -630,7 +632,7 @@ CASES = {
     ),
     "accumulation_not_averaged": (
         accumulation,
-        ("undivided", "divided_by_one"),
+        ("undivided", "divided_by_one", "sum_over_own_labels"),
         ("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
     ),
     "loss_sign_flipped": (

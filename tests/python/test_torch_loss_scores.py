@@ -1,4 +1,4 @@
-"""Losses that are weighted sums of raw scores, told by their graphs."""
+"""Losses that are sums or logarithms of raw scores, told by their graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 from torch.nn import functional as F
 
-from traindbg.hooks.torch.losses.scores import is_made_of_raw_scores
+from traindbg.hooks.torch.losses.scores import cuts_off_raw_scores, is_made_of_raw_scores
 
 CLASSES, ROWS = 4, 5
 torch.manual_seed(0)
@@ -88,3 +88,54 @@ def test_nothing_is_left_behind() -> None:
     loss.backward()
     assert all(parameter.grad is not None for parameter in NET.parameters())
     NET.zero_grad()
+
+
+LOW, HIGH = 1e-7, 1 - 1e-7
+
+
+def cut(values: torch.Tensor) -> torch.Tensor:
+    return values.clamp(LOW, HIGH)
+
+
+def test_logarithms_of_scores_that_are_cut_off() -> None:
+    rows, labels = torch.arange(ROWS), (Y > 1).float()
+    wide = nn.Linear(6, CLASSES)
+    nn.init.constant_(wide.bias, -1.0)
+    binary = cut(wide(X)[:, 0])
+    for loss in (
+        (-torch.log(torch.clamp(wide(X), LOW, HIGH)[rows, Y])).mean(),
+        -torch.log(torch.clip(wide(X), LOW, HIGH)).gather(1, Y[:, None]).mean(),
+        -(ONE_HOT * cut(wide(X)).log()).sum(1).mean(),
+        -torch.log(cut(wide(X)[rows, Y])).mean(),
+        -(labels * binary.log() + (1 - labels) * (1 - binary).log()).mean(),
+        -torch.log(cut(wide(X))[rows, Y]).mean() + 1e-3 * NET[0].weight.square().sum(),
+    ):
+        assert cuts_off_raw_scores(loss)
+
+
+def test_logarithms_of_what_is_cut_off_for_other_reasons() -> None:
+    rows = torch.arange(ROWS)
+    shares = torch.softmax(torch.randn(ROWS, ROWS), 1)
+    tame = nn.Linear(6, CLASSES)
+    nn.init.zeros_(tame.weight)
+    nn.init.constant_(tame.bias, 0.5)
+    for loss in (
+        -torch.log(cut(NET(X).softmax(1))[rows, Y]).mean(),
+        -torch.log(cut(NET(X).sigmoid())).mean(),
+        -torch.log(cut(shares @ NET(X).softmax(1))).mean(),  # a mixture of probabilities
+        torch.log(NET(X).clamp(1e-7, 10.0)).mean(),  # of amounts
+        torch.log(NET(X).clamp(min=1e-7)).mean(),
+        torch.log(cut(NET(X).exp())).mean(),
+        -torch.log(cut(tame(X))).mean(),  # that it lies in there may be known
+        cut(NET(X)).square().mean(),
+        -(SOFT * NET(X)).sum(1).mean(),
+    ):
+        assert not cuts_off_raw_scores(loss)
+
+
+def test_what_is_cut_off_is_not_read_where_others_pack_it() -> None:
+    unpacked: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpacked.append):
+        loss = -torch.log(cut(NET(X))[torch.arange(ROWS), Y]).mean()
+    assert not cuts_off_raw_scores(loss)
+    assert not unpacked

@@ -380,6 +380,30 @@ def test_labels_of_each_step_do_not_say_where_samples_lie(run_dir, is_flat):
     assert not are_followed(run_dir)
 
 
+@pytest.mark.parametrize("is_drawn", [False, True])
+def test_labels_of_each_step_of_samples_that_a_loader_draws(run_dir, is_drawn):
+    """[samples, time]: how many are drawn at random says which of both the samples are."""
+
+    def inside(m, x):
+        h, states = torch.zeros(len(x), WIDTH), []
+        for at in range(TIME):
+            h = m.cell(x[:, at], h)
+            states.append(h)
+        return m.score(torch.stack(states).view(len(x), TIME, WIDTH)).squeeze(-1)
+
+    rows, labels = torch.randn(6 * SAMPLES, TIME, WIDTH), torch.randn(6 * SAMPLES, TIME)
+
+    def batches():
+        if is_drawn:
+            yield from DataLoader(TensorDataset(rows, labels), batch_size=SAMPLES, shuffle=True)
+        yield from zip(rows.split(SAMPLES), labels.split(SAMPLES), strict=True)
+
+    given = batches()
+    train(run_dir, inside, lambda: next(given), F.mse_loss)
+    assert told(run_dir) == ({"samples_cut_anew": ""} if is_drawn else {})
+    assert are_followed(run_dir) == is_drawn
+
+
 def test_one_long_sequence_whose_steps_are_labelled(run_dir):
     def data():
         return torch.randn(SAMPLES, 1, WIDTH), torch.randint(0, CLASSES, (SAMPLES,))

@@ -478,6 +478,39 @@ def test_all_activation_functions_are_heard(run_dir):
     }
 
 
+class Thresholds(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(8, 8)
+        self.above_one, self.as_a_relu = nn.Threshold(1.0, 0.0), nn.Threshold(0, 0)
+        self.to_a_number, self.below_zero = nn.Threshold(0.1, 20), nn.Threshold(-1.0, 0.0)
+
+    def forward(self, x):
+        x = self.line(x)
+        x = self.above_one(x) + self.as_a_relu(x) + self.to_a_number(x) + self.below_zero(x)
+        return F.threshold(x, 0.5, 0) + F.threshold(x, threshold=0.5, value=-1)
+
+
+def test_a_threshold_that_gives_zero_is_a_relu(run_dir):
+    model = Thresholds()
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["activations"], every=1, supervise=False
+    ):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        F.mse_loss(model(torch.randn(4, 8)), torch.zeros(4, 8)).backward()
+        optimizer.step()
+    run = td.Run(run_dir)
+    kinds = {name: run[name].info["activation"] for name in run.names("^activation/")}
+    assert kinds == {
+        "activation/above_one": "relu",
+        "activation/as_a_relu": "relu",
+        "activation/to_a_number": "smooth",
+        "activation/below_zero": "smooth",
+        "activation/model.threshold": "relu",
+        "activation/model.threshold#2": "smooth",
+    }
+
+
 class NewGELUActivation(nn.Module):
     """As some libraries write it."""
 

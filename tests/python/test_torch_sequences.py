@@ -663,6 +663,35 @@ def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     assert fact(run, "masks_added") == ({1}, "part")
 
 
+def test_a_mask_of_tiny_numbers(run_dir):
+    """-1e-9 in place of -1e9 hides nothing; numbers that hide, and zeros, are left alone."""
+
+    def mixed(name, bias):
+        def mix(model, h, ids):
+            scores = h @ h.transpose(1, 2) / h.shape[-1] ** 0.5
+            return bias(scores, (ids == 0)[:, None, :]).softmax(-1) @ h
+
+        run, _, _ = train(run_dir / name, model_of(mix, None), pad=True)
+        return fact(run, "masks_tiny") if run.names("^loop/masks_tiny") else None
+
+    tiny = ({1}, "model")
+    assert mixed("filled", lambda scores, hidden: scores.masked_fill(hidden, -1e-9)) == tiny
+    assert mixed("in place", lambda scores, hidden: scores.masked_fill_(hidden, -1e-9)) == tiny
+    assert mixed("where", lambda scores, hidden: torch.where(hidden, -1e-9, scores)) == tiny
+    assert mixed("added", lambda scores, hidden: scores + hidden.float() * -1e-9) == tiny
+    assert mixed("hides", lambda scores, hidden: scores.masked_fill(hidden, -1e9)) is None
+    assert mixed("zero", lambda scores, hidden: scores.masked_fill(hidden, 0.0)) is None
+    assert mixed("huge", lambda scores, hidden: scores + hidden.float() * -1e9) is None
+    slope = -1e-4 * torch.arange(512.0)
+    assert mixed("bias", lambda scores, _: scores + slope[: scores.shape[-1]]) is None
+
+    def given(model, h, ids):
+        return model.part(h, h, h, key_padding_mask=(ids == 0).float() * -1e-9)[0]
+
+    run, _, _ = train(run_dir / "given", model_of(given, nn.MultiheadAttention), pad=True)
+    assert fact(run, "masks_tiny") == ({1}, "part")
+
+
 @pytest.mark.parametrize("by_numbers", [False, True])
 def test_masks_of_heads_in_the_order_of_the_batch(run_dir, by_numbers):
     """By `repeat`, and what may be: `repeat_interleave`, one of each head, one for all."""

@@ -235,6 +235,47 @@ class {judge}:
     assert meaning_of(value, found, models)[:2] == ("loss", "mean")
 
 
+INSIDE = """
+class Trainer:
+    def loss(self, batch, factor=1):
+        noisy = batch.x + batch.noise
+        return (model(noisy) - batch.noise).square().mean()
+
+    def fit(self, loader, check):
+        for batch in loader:
+            loss = self.loss(batch)
+            loss.backward()
+        return self.loss(check).item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "", ("loss", "mean")),
+        ("return self.loss(check)", "return self.loss(check, factor=2)", None),
+        ("return self.loss(check)", "return self.other(check)", None),
+        ("    def fit", "    @cached\n    def loss(self): ...\n\n    def fit", None),
+        ("        noisy", "        model(batch.x)\n        noisy", None),
+        ("        noisy", "        if factor > 1: batch = tilted(batch)\n        noisy", None),
+        (
+            "        noisy",
+            "        if self.net.training: batch = tilted(batch)\n        noisy",
+            None,
+        ),
+        (
+            "        noisy",
+            "        if self.is_wide: batch = tilted(batch)\n        noisy",
+            ("loss", "mean"),
+        ),
+    ],
+)
+def test_the_model_may_be_called_in_the_function_that_computes_the_loss(before, after, expected):
+    text, models, (value,) = read(INSIDE.replace(before, after) if before else INSIDE)
+    found = meaning_of(value, text, models)
+    assert (None if found is None else found[:2]) == expected
+
+
 @pytest.mark.parametrize(
     ("loss", "expected"),
     [
@@ -270,6 +311,10 @@ said = []
 def tilted(given, wanted):
     error = wanted - given
     return torch.maximum(0.3 * error, -0.7 * error).mean()
+
+
+def loss_of(given, wanted):
+    return tilted(model(given), wanted)
 
 
 def evaluate():
@@ -361,6 +406,12 @@ class TestPrograms:
     def test_a_function_of_the_program(self, tmp_path):
         loss = "tilted(model(x[rows]), y[rows])"
         said, found = recorded(tmp_path, loss, "return tilted(model(x[64:]), y[64:]).item()")
+        assert found == {"loss": pytest.approx(said)}
+
+    def test_a_function_of_the_program_that_calls_the_model(self, tmp_path):
+        said, found = recorded(
+            tmp_path, "loss_of(x[rows], y[rows])", "return loss_of(x[64:], y[64:]).item()"
+        )
         assert found == {"loss": pytest.approx(said)}
 
     def test_squared_errors_that_are_written_out_in_both(self, tmp_path):

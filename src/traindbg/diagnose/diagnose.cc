@@ -527,6 +527,15 @@ std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
 std::optional<Weight> zero_division(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite");
     if (finding == nullptr || finding->kind != "division_by_zero_norm") return std::nullopt;
+    if (Symptoms::evidence(*finding, "loss without a gradient") != nullptr)
+        return Weight{
+            0.8,
+            base::format(
+                "Values were of ordinary size until {} was not finite, right after a loss of exactly "
+                "0, whose gradient is 0: 0/0 where it is divided by its norm. Refuted if nothing "
+                "between backward() and the step divides by the size of the gradient.",
+                finding->tensor),
+            finding->fix};
     return Weight{
         0.8,
         base::format("Values were of ordinary size until {} was not finite, and there is a division by "
@@ -539,6 +548,14 @@ std::optional<Weight> zero_division(const Symptoms& symptoms) {
 std::optional<Weight> log_of_probability(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite");
     if (finding == nullptr || finding->kind != "unstable_log_softmax") return std::nullopt;
+    if (Symptoms::evidence(*finding, "logarithm of a sum of exponentials") != nullptr)
+        return Weight{
+            0.8,
+            base::format("Values were of ordinary size until {} was not finite, and the logarithm of "
+                         "a sum of exponentials is taken. Refuted if no value that exp() is given is "
+                         "above 88 in that step, and not all of a sum are below -104.",
+                         finding->tensor),
+            finding->fix};
     return Weight{0.8,
                   base::format("Values were of ordinary size until {} was not finite, and the logarithm of a "
                                "softmax or sigmoid is taken. Refuted if no probability of that step is 0.",

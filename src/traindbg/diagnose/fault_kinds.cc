@@ -13,8 +13,10 @@ constexpr Effect kNone = Effect::kNone;  // but for what it is itself
 
 constexpr std::array kKinds = {
     // The loop: what was called, and in which order.
-    FaultKind{"detached_loss", "Loss cut off from the model", 0.97, kStalls,
-              "Refuted if loss.grad_fn leads to these parameters."},
+    FaultKind{
+        "detached_loss", "Loss cut off from the model", 0.97, kStalls,
+        "Refuted if loss.grad_fn leads to these parameters, and no function of your own on the way returns "
+        "None for them."},
     FaultKind{"step_without_gradient", "Optimizer step without gradients", 0.97, kStalls,
               "Refuted if the parameters have a gradient when the optimizer steps."},
     FaultKind{"optimizer_never_steps", "No optimizer step", 0.97, kStalls,
@@ -100,7 +102,7 @@ constexpr std::array kKinds = {
     FaultKind{"resume_lost_optimizer_state", "Optimizer state lost on resuming", 0.85, kBoth,
               "Refuted if optimizer.load_state_dict() was called.", false, true},
     FaultKind{"best_weights_not_kept", "Best weights not kept", 0.92, kGeneralises,
-              "Refuted if the model is left with the weights that were kept."},
+              "Refuted if the model is left with the weights that were to be kept."},
     FaultKind{"over_regularized", "Regularisation too strong", 0.82, kStalls,
               "Refuted if the training is no better with a tenth of the regularisation."},
     FaultKind{"no_nonlinearity", "Linear layers without an activation between them", 0.85, kStalls,

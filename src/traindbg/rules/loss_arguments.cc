@@ -48,9 +48,16 @@ bool is_softplus(const model::TensorInfo& info) {
     return info.module_type == "Softplus" || name.ends_with(".softplus");
 }
 
+// Of a rectifier whose threshold may be above 0: it then gives less than max(x, 0).
+bool is_threshold(const model::TensorInfo& info) {
+    const std::string_view name = std::string_view(info.name).substr(0, info.name.find('#'));
+    return info.module_type == "Threshold" || name.ends_with(".threshold");
+}
+
 Squash squash_of(const model::TensorInfo& info) {
     switch (info.activation) {
-        case model::ActivationKind::kRelu: return info.module_type == "ReLU6" ? Squash::kNone : Squash::kRelu;
+        case model::ActivationKind::kRelu:
+            return info.module_type == "ReLU6" || is_threshold(info) ? Squash::kNone : Squash::kRelu;
         case model::ActivationKind::kTanh: return Squash::kTanh;
         case model::ActivationKind::kSigmoid: return Squash::kSigmoid;
         case model::ActivationKind::kSmooth: return is_softplus(info) ? Squash::kSoftplus : Squash::kNone;

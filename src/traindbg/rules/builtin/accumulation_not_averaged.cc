@@ -15,9 +15,15 @@ const model::RuleInfo kAccumulationNotAveraged = {
         "the gradient is that many times too large.",
     .when =
         "At each of `steps` looks in a row, at least two `backward()` calls make a step, as many at each, "
-        "and each was called on the very value that the same loss function returned, which takes the mean "
-        "over its batch, with other labels each time and without retain_graph. Info for optimizers to which "
-        "the size of the gradient makes no difference (Adam and its kin).",
+        "and "
+        "none of them on a loss that was divided by that number.\n"
+        "- Undivided: each was called on the very value that the same loss function returned, which takes "
+        "the "
+        "mean over its batch. Or on a sum that it returned, divided by the number of its own labels, which "
+        "is "
+        "such a mean, too.\n"
+        "- Also needed: other labels each time, and no retain_graph.\n"
+        "- Info for optimizers to which the size of the gradient makes no difference (Adam and its kin).",
     .why =
         "Accumulation stands for a larger batch, whose loss is a mean. A sum of k means is a gradient k "
         "times as large: the same as a learning rate k times as high, and gradient clipping cuts k times as "

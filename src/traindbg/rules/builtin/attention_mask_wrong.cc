@@ -36,6 +36,9 @@ const model::RuleInfo kAttentionMaskWrong = {
         "these numbers are those of the padding.\n"
         "- Hides nothing (warning): a mask holds the numbers 0.0 and 1.0 and nothing else. Numbers are "
         "added to the scores, so these hide nothing.\n"
+        "- Hides next to nothing (warning): what is added to the scores, or put in their place, where a "
+        "mask hides is a number just below 0, at most a thousandth: -1e-9, say, in place of -1e9. Everywhere "
+        "else the mask holds 0.\n"
         "- Later positions only (error): each target is the input's next value, and positions see later "
         "ones and no earlier one.\n"
         "- Repeated in the wrong order (error): a mask of (batch x heads, queries, keys) differs between "
@@ -77,7 +80,7 @@ struct WrongMask {
 
 constexpr double kAny = 1e-9;
 
-constexpr std::array<WrongMask, 7> kWrongMasks = {{
+constexpr std::array<WrongMask, 8> kWrongMasks = {{
     {.fact = "padding_seen_instead",
      .least = 0.9,
      .key = "padding",
@@ -116,6 +119,14 @@ constexpr std::array<WrongMask, 7> kWrongMasks = {{
      .fix = "Give a mask of truth values (dtype torch.bool), or one of numbers that holds -inf where a "
             "position is hidden and 0 elsewhere.",
      .evidence = "masks of 0 and 1"},
+    {.fact = "masks_tiny",
+     .least = kAny,
+     .key = "tiny",
+     .severity = model::Severity::kWarning,
+     .message = "puts a number next to 0 where it is to hide, such as -1e-9. For a softmax that is a score "
+                "like any other, so this mask hides nothing.",
+     .fix = "Put -inf (or -1e9) where a position is hidden: scores.masked_fill(hidden, float(\"-inf\")).",
+     .evidence = "masks of a number next to 0"},
     {.fact = "masks_repeated",
      .least = kAny,
      .key = "repeated",

@@ -34,6 +34,10 @@ const model::RuleInfo kBadOptimizerSettings = {
         "- Long momentum (warning): SGD's is 0.995 or more, and the learning rate that its steps add up "
         "to, over 1 - momentum, is above 0.5.\n"
         "- Betas (warning): the first beta of Adam or its like is 0.99 or more and above the second.\n"
+        "- Long mean (warning): the first beta of Adam or its like is 0.995 or more and not above the "
+        "second. "
+        "A step then follows the mean of 200 gradients and more, until the training is ten times as long as "
+        "that mean.\n"
         "- Memory (warning): RMSprop's alpha, or the second beta of Adam or its like, is below 0.5. The "
         "newest gradient then outweighs all earlier ones in the mean of squares.\n"
         "- Epsilon (warning): that of Adam or RMSprop is more than `eps` times the typical √v of the "
@@ -91,6 +95,7 @@ class BadOptimizerSettings final : public Rule {
         if (loss_.count() < patience_) return;
         judge_long_momentum(step, sink);
         judge_betas(step, sink);
+        judge_long_mean(step, sink);
         judge_memory(step, sink);
         judge_eps(step, sink);
         judge_decay(step, sink);
@@ -187,6 +192,35 @@ class BadOptimizerSettings final : public Rule {
         finding.evidence.push_back({"first beta", *first, "second", *second});
         // No recipe has them like this: it is said also of a training that gets on in spite of it.
         fire(std::move(finding), "betas", true, sink);
+    }
+    // A mean that reaches over the whole training follows gradients of weights that are long gone. In a very
+    // long one it may be meant: recipes that hold it constant in samples have such betas for small batches.
+    void judge_long_mean(const model::StepView& step, FindingSink& sink) const {
+        const std::optional<double> first = optimizer_setting(*step.meta, "beta1");
+        const std::optional<double> second = optimizer_setting(*step.meta, "beta2");
+        if (!first || *first < kLongBeta || *first >= 1 || !divides_by_root(*step.meta)) return;
+        if (second && *first > *second) return;  // as if they were exchanged
+        const double reach = 1 / (1 - *first);
+        if (static_cast<double>(loss_.count()) >= kManyTimes * reach) {
+            sink.clear(kLongMean);
+            return;
+        }
+        model::Finding finding;
+        finding.key = kLongMean;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.message = base::format(
+            "{} has a first beta of {:g}: each step follows the mean of about {} gradients, most of which "
+            "are "
+            "of weights that are long gone, and the training has had {} steps.",
+            step.meta->optimizers.front().type, *first, human_number(std::round(reach)), loss_.count());
+        finding.fix =
+            "Use betas=(0.9, 0.999). Betas that a recipe scales to the batch size are for trainings "
+            "of many times as many steps as they reach over.";
+        finding.evidence.push_back({"first beta", *first, "usual", 0.9});
+        finding.evidence.push_back(
+            {"gradients that a step follows", reach, "steps until now", static_cast<double>(loss_.count())});
+        sink.fire(std::move(finding));
     }
 
     // What is the share of the old value here is that of the new one in other people's moving averages.
@@ -299,6 +333,8 @@ class BadOptimizerSettings final : public Rule {
         fire(std::move(finding), "dampening", is_alarm, sink);
     }
 
+    static constexpr double kLongBeta = 0.995, kManyTimes = 10;
+    static constexpr const char* kLongMean = "long_mean";
     static constexpr std::uint64_t kLearned = 200;  // steps by which something is
     static constexpr std::uint64_t kLooks = 100;    // steps from one to the next
     static constexpr double kLongUpdate = 0.05;     // beside the weights, from which on steps are too long

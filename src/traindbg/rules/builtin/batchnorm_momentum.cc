@@ -26,9 +26,9 @@ const model::RuleInfo kBatchnormMomentum = {
     .when =
         "In training, batches are far from the running statistics of a batch norm, because of its momentum "
         "or because batches are too small, and this does harm.\n"
-        "- Off, needed for a small or large momentum: at more than half of the last four looks after step "
-        "30, in the typical channel of some batch norm, a batch's mean differs from the running one by "
-        "more than `gap` deviations, or its deviation by more than that share.\n"
+        "- Off, needed for a small or large momentum, or none: at more than half of the last four looks "
+        "after step 30, in the typical channel of some batch norm, a batch's mean differs from the running "
+        "one by more than `gap` deviations, or its deviation by more than that share.\n"
         "- Small momentum (warning): more than `left` of the running values is still what they started "
         "with, because momentum is small for so few batches. The evaluation loss is more than 1.3 times "
         "the training loss at the last two evaluations.\n"
@@ -41,6 +41,12 @@ const model::RuleInfo kBatchnormMomentum = {
         "another draw. Where the loss is given 8 samples or fewer at a time, a quarter of `gap` is.\n"
         "- Large momentum is judged only where the model is never called in training mode without "
         "gradients, by which the statistics may be made anew.\n"
+        "- No momentum (warning): momentum is None, so that the running values are the mean of all batches, "
+        "those of the first steps with other weights among them. They are off by `gap` and by more than one "
+        "and a half times the noise of a mean over the batch's samples.\n"
+        "- No momentum, when it is judged: after 300 steps, or at the end of 100 or more. The evaluation "
+        "loss is more than 1.3 times the training loss at the last two evaluations and at three of the last "
+        "four.\n"
         "- Momentum of 0 (warning): the running statistics are still mean 0 and variance 1 after a batch "
         "was counted. There is no threshold.\n"
         "- Small batches (warning): the loss is given `samples` samples or fewer at a time, and batches "
@@ -55,7 +61,8 @@ const model::RuleInfo kBatchnormMomentum = {
         "0.01 here). For small batches use GroupNorm or LayerNorm, or larger batches.",
     .healthy =
         "Small momentum in a training of many thousand batches; batch norm that is frozen in evaluation "
-        "mode; momentum=None, the average of all batches.",
+        "mode; momentum=None, the average of all batches, in a training whose evaluations are none the worse "
+        "for it.",
     .cost =
         "A copy of the running statistics of up to 4 norms, three of the first and the last one, at every "
         "25th step of the first 800 and every 100th after that.",
@@ -98,6 +105,7 @@ class BatchNormMomentum final : public Rule {
         ++judged_;
         if (const std::optional<LoopFact> momentum = loop_fact(step, "norm_momentum"))
             momentum_ = momentum->value;
+        is_of_all_ = loop_fact(step, "norm_of_all_batches").has_value();
         if (const std::optional<LoopFact> left = loop_fact(step, "norm_start_left")) left_now_ = left->value;
         if (step.step() < 30) return;
         gaps_.add(gap->value);
@@ -116,7 +124,10 @@ class BatchNormMomentum final : public Rule {
 
   private:
     static constexpr const char* kLast = "last";
+    static constexpr const char* kAll = "all";
     static constexpr double kFewSamples = 8;  // of a batch
+    // How far a batch is off by chance, at most, is one deviation over the root of its samples.
+    static constexpr double kOfNoise = 1.5;
 
     // The loss of an evaluation of several batches is their mean.
     void note_evaluation(const model::StepView& step, FindingSink& sink) {
@@ -155,6 +166,10 @@ class BatchNormMomentum final : public Rule {
             const auto harm = harm_.last(last);
             return std::count_if(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
         };
+        if (is_of_all_) {
+            const bool is_worse = is_late && worse_of(2) == 2 && worse_of(4) >= 3;
+            return is_worse && !has_other_statistics_ && are_mostly_off(limit_of(kAll)) ? kAll : nullptr;
+        }
         // What one batch happens to be decides: some evaluations are lucky.
         if (momentum_ >= 0.9 && !has_other_statistics_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
             return kLast;
@@ -175,6 +190,7 @@ class BatchNormMomentum final : public Rule {
     }
     [[nodiscard]] double limit_of(std::string_view reason) const {
         if (reason == kLast) return is_of_few() ? gap_ / 4 : gap_ / 2;
+        if (reason == kAll) return std::max(gap_, batch_ > 0 ? kOfNoise / std::sqrt(batch_) : 0);
         if (reason == "batch" && batch_ <= samples_) return gap_ / 4;
         return reason == "start" && harm_.values().empty() ? 2.5 * gap_ : gap_;
     }
@@ -240,6 +256,13 @@ class BatchNormMomentum final : public Rule {
                                   human_number(momentum_), 100 * left_now_);
             finding.fix = base::format("Raise momentum from {} to 0.1, or train for many more batches.",
                                        human_number(momentum_));
+        } else if (reason == kAll) {
+            finding.message = by +
+                              "with momentum None they are the mean of all batches since the start, most of "
+                              "which went through other weights.";
+            finding.fix =
+                "Leave momentum at 0.1: None is no default, it stands for the mean of all batches since the "
+                "start.";
         } else if (reason == kLast) {
             finding.message = by + base::format("with momentum {} they are those of the last batch alone.",
                                                 human_number(momentum_));
@@ -275,7 +298,8 @@ class BatchNormMomentum final : public Rule {
     // The model is called in training mode without gradients, in evaluations or between steps: running
     // statistics are those of these calls, or are not used.
     bool has_other_statistics_ = false;
-    bool is_noise_ = false;  // the gaps are those of batches whose gradients are summed: of their noise
+    bool is_of_all_ = false;  // the running statistics are the mean of all batches
+    bool is_noise_ = false;   // the gaps are those of batches whose gradients are summed: of their noise
     std::uint64_t judged_ = 0, evaluated_ = 0;
     double evaluation_ = 0, batch_ = 0, momentum_ = 0, left_now_ = 0;
     model::StepIndex last_ = 0;

@@ -19,10 +19,11 @@ const model::RuleInfo kBestWeightsNotKept = {
     .title = "Best weights not kept",
     .summary =
         "Weights that were kept to go back to are loaded, or saved, and are what the model holds anyway: "
-        "state_dict() was not copied, or what was read was lost.",
+        "state_dict() was not copied, or what was read was lost. Or the last ones are kept as the best.",
     .when =
         "Weights that were kept with state_dict(), to go back to, are loaded or saved later, but what was "
-        "kept is the model's own memory, not a copy. Or the model that was saved is read again and lost.\n"
+        "kept is the model's own memory, not a copy. Or the model that was saved is read again and lost, or "
+        "every evaluation counts as the best.\n"
         "- Loaded (warning): load_state_dict() of a model that is trained is given tensors that are, "
         "parameter by parameter, the model's own memory. state_dict() returned them, or the last state of "
         "the model before them, one or more optimizer steps earlier, and the weights have changed since.\n"
@@ -43,6 +44,12 @@ const model::RuleInfo kBestWeightsNotKept = {
         "the trained model's parameters and other weights. By the program's text only a parameter of that "
         "function gets it, which was given the trained model, and nothing is done with that name then but to "
         "switch its mode or move it. The trained model's weights stay.\n"
+        "- Best value never set (warning), told at the end: by the program's text weights are taken below an "
+        "`if` that compares a variable with a best value, which nothing sets in the loop. A function that "
+        "sets its own parameter of that name sets nothing for its caller.\n"
+        "- Best value, shown by what was kept: weights were taken there three times or more, and at one of "
+        "them the variable was worse than at one before. The best value is infinite at first, or is called "
+        "best, lowest or the like: a fixed limit is none.\n"
         "- Values are compared only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
@@ -53,7 +60,7 @@ const model::RuleInfo kBestWeightsNotKept = {
         "Keep copies: copy.deepcopy(model.state_dict()), or {k: v.clone() for k, v in "
         "model.state_dict().items()}; or write them to a file when they are the best. Of a model that is "
         "read from a file, give the trained one the weights: assigning it to a parameter changes nothing for "
-        "the caller.",
+        "the caller. Nor does assigning the best value to one: return it, and assign it in the loop.",
     .healthy =
         "A state that was copied, or is loaded and saved before the next step; weights of another model, as "
         "of a teacher, or a target network that is given the weights of the day again and again; a state "
@@ -64,7 +71,8 @@ const model::RuleInfo kBestWeightsNotKept = {
         "Nothing at ordinary steps: calls that take, load and save weights are listened to, and weak "
         "references to four tensors of each state are kept. Where other weights than the model's are loaded "
         "after a step, up to 65,536 values of eight parameters are copied, to compare. Where torch.load() "
-        "returns a model in a function that has the trained one, that function's text is read.",
+        "returns a model in a function that has the trained one, that function's text is read, and that of "
+        "lines that take weights.",
     .original = "",
     .source =
         "PyTorch tutorials, Saving and loading models: best_model_state = model.state_dict() is a reference",
@@ -89,6 +97,9 @@ class BestWeightsNotKept final : public Rule {
         }
         if (const std::optional<LoopFact> lost = loop_fact(step, "read_model_lost"))
             fire_lost(*lost, step.step(), sink);
+        const std::optional<LoopFact> unset = loop_fact(step, "best_never_set"),
+                                      worse = loop_fact(step, "best_never_set_worse");
+        if (unset && worse) fire_unset(*unset, worse->value, sink);
         // A state that was loaded, too, is told of already.
         if (loaded_ + swapped_ > 0) return;
         if (const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved")) {
@@ -140,6 +151,21 @@ class BestWeightsNotKept final : public Rule {
         finding.fix =
             "Give the trained model the weights that were read, model.load_state_dict(best.state_dict()), or "
             "return the model that was read and go on with that one.";
+        sink.fire(std::move(finding));
+    }
+    static void fire_unset(const LoopFact& told, double worse, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = "unset";
+        finding.severity = model::Severity::kWarning;
+        finding.message = base::format(
+            "Weights were kept {:.0f} times because a value was better than the best one{}, {:.0f} of these "
+            "times though it was worse than before: nothing in the loop sets the best value, so that the "
+            "last weights are kept, not the best ones.",
+            told.value, in_line(told), worse);
+        finding.fix =
+            "Set the best value in the loop whenever weights are kept. A function cannot do so by assigning "
+            "its parameter: let it return the value, best = save_if_better(model, loss, best).";
+        finding.evidence.push_back({"times that weights were kept for a worse value", worse, "limit", 0});
         sink.fire(std::move(finding));
     }
     static void fire_given(const LoopFact& told, FindingSink& sink) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -66,6 +67,11 @@ const model::RuleInfo kClassImbalance = {
         "more. Labels next to each other are alike, so that counts are taken to be less certain.\n"
         "- Weights also need the most frequent class to be at least three times as frequent as the rarest, "
         "with a weight half as large again.\n"
+        "- Weights of other classes (warning): of four or more classes, each in 20 labels or more, the "
+        "weights from large to small are one divided by the counts from small to large, or by their roots. "
+        "They are so but for a factor, within 5 % and what the counts are known by.\n"
+        "- Weights of other classes, where they are not: in the classes' own order, one weight is more than "
+        "twice what its count asks for, and another less than half.\n"
         "- Drawing (warning): a WeightedRandomSampler draws rows of frequent classes with the larger "
         "weights. These are the counts of rows with equal weights, or a power of them, as above, but within "
         "2 % and half a standard error of each count.\n"
@@ -170,7 +176,7 @@ class ClassImbalance final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no labels were seen: they are counted where a classification loss of torch.nn.functional is "
-               "used";
+               "used, or a cross-entropy is written out and nothing else";
     }
 
   private:
@@ -609,6 +615,46 @@ class ClassImbalance final : public Rule {
         const double enough = weights_.size() == 2 ? kWeighedLabelsOfTwo : kWeighedLabels;
         if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < enough) return;
         set(kWeights, are_turned(weights_, labels_, kNearLaw, kLawErrors), sink);
+        set(kWeightsOfOthers, are_of_others(weights_, labels_), sink);
+    }
+    // By how much the weight of each class is off from one divided by its count, or that to the power of
+    // `law`, as a logarithm and but for a factor that all have.
+    [[nodiscard]] static std::vector<double> off_by(const std::vector<double>& weights,
+                                                    const std::vector<double>& counts, double law) {
+        std::vector<double> off(counts.size());
+        for (std::size_t i = 0; i < counts.size(); ++i)
+            off[i] = std::log(weights[i]) + law * std::log(counts[i]);
+        std::vector<double> ordered = off;
+        std::sort(ordered.begin(), ordered.end());
+        const std::size_t half = ordered.size() / 2;
+        const double middle =
+            ordered.size() % 2 == 1 ? ordered[half] : (ordered[half - 1] + ordered[half]) / 2;
+        for (double& one : off) one -= middle;
+        return off;
+    }
+    // They are one divided by the counts, or by their roots, but of the classes in another order: so they
+    // fit when both are sorted, and not as they are.
+    [[nodiscard]] static bool are_of_others(const std::vector<double>& weights,
+                                            const std::vector<double>& counts) {
+        if (counts.size() < kFewestOfOthers) return false;
+        for (std::size_t i = 0; i < counts.size(); ++i)
+            if (counts[i] < kFewestOfEach || !(weights[i] > 0) || !std::isfinite(weights[i])) return false;
+        std::vector<double> rarest_first = counts, largest_first = weights;
+        std::sort(rarest_first.begin(), rarest_first.end());
+        std::sort(largest_first.begin(), largest_first.end(), std::greater<>());
+        if (std::set<double>(weights.begin(), weights.end()).size() < kFewestOfOthers) return false;
+        for (const double law : {1.0, 0.5}) {
+            const std::vector<double> sorted = off_by(largest_first, rarest_first, law);
+            bool fits = true;
+            for (std::size_t i = 0; i < sorted.size(); ++i)
+                fits = fits &&
+                       std::abs(sorted[i]) <= kNearOthers + law * kLawErrors / std::sqrt(rarest_first[i]);
+            if (!fits) continue;
+            const std::vector<double> own = off_by(weights, counts, law);
+            const auto [least, most] = std::minmax_element(own.begin(), own.end());
+            return *least < -std::log(kOffOthers) && *most > std::log(kOffOthers);
+        }
+        return false;
     }
     // The same of a label for each pixel or position, which are counted at the first steps for this alone.
     void look_at_dense_weights(const model::StepView& step, FindingSink& sink) {
@@ -747,6 +793,29 @@ class ClassImbalance final : public Rule {
         finding.evidence.push_back({"labels of the one / of the other", labels[most] / labels[least], "", 0});
     }
 
+    void say_weights_of_others(model::Finding& finding) const {
+        // In both laws those that are off most are the same classes, or ones that are off as much.
+        const std::vector<double> own = off_by(weights_, labels_, 1);
+        const auto place = [&](auto found) { return static_cast<std::size_t>(found - own.begin()); };
+        const std::size_t least = place(std::min_element(own.begin(), own.end()));
+        const std::size_t most = place(std::max_element(own.begin(), own.end()));
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.message = base::format(
+            "The loss gives classes the weights of other ones: sorted, they are one divided by the counts or "
+            "their roots, but class {}, with {:.2g} times the labels of class {}, has a weight of {} beside "
+            "{}.",
+            most, labels_[most] / labels_[least], least, base::human_number(weights_[most]),
+            base::human_number(weights_[least]));
+        finding.fix =
+            "Compute the weights from the labels that the loss is given, as by numpy.bincount(labels): names "
+            "of classes may be sorted in another order than their numbers are.";
+        finding.evidence.push_back(
+            {"weight of the one class / of the other", weights_[most] / weights_[least], "", 0});
+        finding.evidence.push_back(
+            {"labels of the one / of the other", labels_[most] / labels_[least], "", 0});
+    }
+
     void set(const char* key, bool on, FindingSink& sink) {
         if (on) {
             fire(key, sink);
@@ -778,6 +847,8 @@ class ClassImbalance final : public Rule {
             finding.evidence.push_back({"labels", total_, "", 0});
         } else if (key == kWeights) {
             say_weights(finding);
+        } else if (key == kWeightsOfOthers) {
+            say_weights_of_others(finding);
         } else if (key == kDrawing) {
             say_drawing(finding);
         } else if (key == "order") {
@@ -828,6 +899,12 @@ class ClassImbalance final : public Rule {
     static constexpr const char* kImbalance = "imbalance";
     static constexpr const char* kInEvaluation = "evaluation";
     static constexpr const char* kWeights = "weights";
+    static constexpr const char* kWeightsOfOthers = "weights_of_others";
+    // Fewer weights, or nearly equal ones, fit some order by chance.
+    static constexpr std::size_t kFewestOfOthers = 4;
+    static constexpr double kFewestOfEach = 20;  // labels
+    static constexpr double kNearOthers = 0.05;  // logarithm of a weight
+    static constexpr double kOffOthers = 2;      // times
     static constexpr const char* kDrawing = "drawing";
     static constexpr double kDrawnErrors = 4;        // standard errors of what is drawn of a class
     static constexpr std::size_t kMostWeighed = 64;  // classes

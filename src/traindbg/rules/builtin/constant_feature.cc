@@ -34,6 +34,13 @@ const model::RuleInfo kConstantFeature = {
         "- Only flags beside a filled column: constant columns count where the squares of two add up to 1. "
         "There must be four such columns, or two with values other than 0 and 1: sines and cosines of an "
         "angle that is always the same, or categories that always are.\n"
+        "- Not counted: the end of a curve that is held there, as a temperature at a wall, or of a series "
+        "less its first value. It is the first or the last of eight columns or more.\n"
+        "- Such a curve: the values of the next three columns reach to both sides of its own, those of the "
+        "second clearly further than those of the first, and those of the third about as far or further.\n"
+        "- A whole input: all columns of a table of three or more are 0 in `sure` rows. A layer whose weight "
+        "takes so many features never got a gradient of that weight, but of its bias. This is a warning "
+        "where the training compares its outputs with targets by a loss function.\n"
         "- Warning: `sure` rows have the one value, the table has at most 40 features, and the training "
         "compares its outputs with targets by a loss function. At least three features vary, and at most "
         "60 % are constant.\n"
@@ -45,9 +52,11 @@ const model::RuleInfo kConstantFeature = {
     .healthy =
         "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
         "pixels), which are not judged, nor is the value that is the least one of three other columns (a "
-        "background); a column without a finite value, which other rules tell of.",
+        "background), nor the end of a curve that is held there; a column without a finite value, which "
+        "other rules tell of.",
     .cost =
-        "The extremes and zeros of each feature of the inputs, at the first 20 steps and then at every 50th.",
+        "The extremes and zeros of each feature of the inputs, and one pass over all gradients, at the first "
+        "20 steps and then at every 50th.",
     .original = "",
     .source = "scikit-learn documentation, sklearn.feature_selection.VarianceThreshold",
     .severity = model::Severity::kWarning,
@@ -63,6 +72,7 @@ class ConstantFeature final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        look_at_gradients(step);
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput || !is_float(info.dtype) || !is_table(step, info)) continue;
@@ -125,6 +135,85 @@ class ConstantFeature final : public Rule {
         return true;
     }
 
+    // Of a layer with one matrix and a bias, as what it is given tells: by zeros alone the bias is trained,
+    // and the matrix never is.
+    struct Layer {
+        std::int64_t features = 0;
+        std::uint64_t looks = 0;
+        bool is_weight_reached = false, is_bias_reached = false;
+    };
+
+    void look_at_gradients(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || info.module.empty()) continue;
+            const bool is_reached = sample.statistics.l2 != 0 || sample.statistics.not_finite() > 0;
+            if (info.shape.size() == 2 && info.name.ends_with(".weight") &&
+                info.module_type.find("Embedding") == std::string::npos) {
+                Layer& layer = layers_[info.module];
+                layer.features = info.shape[1];
+                ++layer.looks;
+                layer.is_weight_reached = layer.is_weight_reached || is_reached;
+            } else if (info.shape.size() == 1 && info.name.ends_with(".bias")) {
+                Layer& layer = layers_[info.module];
+                layer.is_bias_reached = layer.is_bias_reached || is_reached;
+            }
+        }
+    }
+    // What takes nothing but zeros, of so many features; empty where nothing does.
+    [[nodiscard]] std::string_view layer_of_zeros(std::size_t features) const {
+        for (const auto& [module, layer] : layers_)
+            if (layer.features == static_cast<std::int64_t>(features) && layer.looks >= kFewestLooks &&
+                !layer.is_weight_reached && layer.is_bias_reached)
+                return module;
+        return {};
+    }
+    void judge_whole(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
+        const std::size_t count = table.low.size();
+        const std::string_view layer = count < kFewestOthers ? std::string_view() : layer_of_zeros(count);
+        if (table.rows < sure_ || layer.empty()) {
+            if (std::exchange(table.is_told, false)) sink.clear(info.name);
+            return;
+        }
+        table.is_told = true;
+        model::Finding finding;
+        finding.key = info.name;
+        finding.severity = loss_.is_known_function() && !loss_.is_game() ? model::Severity::kWarning
+                                                                         : model::Severity::kInfo;
+        finding.tensor = info.name;
+        finding.places = count;
+        finding.message = base::format(
+            "All {} features of {} are 0 in all of {:.0f} rows, and the weight of {}, which takes as many, "
+            "never got a gradient.",
+            count, info.name, table.rows, layer);
+        finding.evidence.push_back(
+            {"features with one value", static_cast<double>(count), "features", static_cast<double>(count)});
+        finding.evidence.push_back({"rows", table.rows, "limit", sure_});
+        finding.fix =
+            "Look where this input is made: codes that were not found in a list of categories (as text and "
+            "as numbers they differ), a join without matches, an array that was never filled.";
+        sink.fire(std::move(finding));
+    }
+
+    // A curve that is held at its first place, or its last: `value` is there always, and next to it the
+    // values spread to both sides, the more the further away. Columns that are not places of one curve
+    // have spreads of their own.
+    static bool is_end_of_curve(const Table& table, std::size_t end) {
+        const std::size_t count = table.low.size();
+        if (count < kFewestPlaces || (end != 0 && end + 1 != count)) return false;
+        const double value = table.low[end];
+        const auto reaches = [&](std::size_t away, bool is_above) {
+            const std::size_t place = end == 0 ? away : end - away;
+            return is_above ? table.high[place] - value : value - table.low[place];
+        };
+        for (const bool is_above : {false, true}) {
+            const double first = reaches(1, is_above), second = reaches(2, is_above);
+            const bool grows = first > 0 && first <= kNearer * second && second <= kMostGrowth * first;
+            if (!grows || reaches(3, is_above) < kAboutAsFar * second) return false;
+        }
+        return true;
+    }
+
     static bool is_background(const Table& table, float value) {
         std::size_t count = 0;
         for (std::size_t i = 0; i < table.low.size(); ++i)
@@ -161,11 +250,17 @@ class ConstantFeature final : public Rule {
         if (table.rows < rows_) return;
         std::vector<std::size_t> constant;
         std::size_t filled = 0, left_out = 0, flags = 0;
+        const bool is_all_zero =
+            std::all_of(table.low.begin(), table.low.end(), [](float value) { return value == 0; }) &&
+            std::all_of(table.high.begin(), table.high.end(), [](float value) { return value == 0; }) &&
+            std::all_of(table.has_zero.begin(), table.has_zero.end(), [](bool has) { return has; });
+        if (is_all_zero) return judge_whole(table, info, sink);
         for (std::size_t i = 0; i < table.low.size(); ++i) {
             if (table.low[i] == table.high[i]) {
                 // No finite element at all; or the background of pixels, which others have as their least.
                 const bool is_empty = table.low[i] == 0 && !table.has_zero[i];
-                if (!is_empty && !is_background(table, table.low[i])) constant.push_back(i);
+                const bool is_no_column = is_background(table, table.low[i]) || is_end_of_curve(table, i);
+                if (!is_empty && !is_no_column) constant.push_back(i);
                 else ++left_out;
             } else if (!table.has_zero[i]) {
                 ++filled;
@@ -218,12 +313,18 @@ class ConstantFeature final : public Rule {
     static constexpr std::size_t kMostNamed = 5;
     static constexpr std::size_t kMostFeatures = 40;  // of a table whose columns somebody thought of
     static constexpr std::size_t kFewestOthers = 3;
-    static constexpr double kMostConstant = 0.6;  // of all
+    static constexpr double kMostConstant = 0.6;       // of all
+    static constexpr std::uint64_t kFewestLooks = 10;  // at gradients
+    static constexpr std::size_t kFewestPlaces = 8;    // of a curve
+    // How far the values beside the end of a curve reach, from it: the first as a share of the second, the
+    // second in times of the first, as of a square, and the third as a share of the second.
+    static constexpr double kNearer = 0.85, kMostGrowth = 6, kAboutAsFar = 0.85;
 
     double rows_, sure_;
     TrainingLoss loss_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Table> tables_;
+    std::map<std::string, Layer, std::less<>> layers_;  // by module
 };
 
 std::vector<model::Requirement> constant_feature_needs(const Parameters&) {
@@ -231,6 +332,11 @@ std::vector<model::Requirement> constant_feature_needs(const Parameters&) {
     all.push_back({"inputs",
                    model::Mode::kTrain,
                    model::What::kChannels,
+                   {.every = 50, .dense_until = 20},
+                   kConstantFeature.name});
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
                    {.every = 50, .dense_until = 20},
                    kConstantFeature.name});
     return all;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -24,6 +26,9 @@ const model::RuleInfo kConstantOutput = {
         "sample, and all of them are exactly 1, or 0 behind a log_softmax, as a softmax over one unit "
         "makes them.\n"
         "- softmax_single_unit (error): in three captured steps, cross_entropy is given one class only.\n"
+        "- softmax_single_unit (error): in three captured steps, a loss function is given one value per "
+        "sample, all of them are one number within 0.01 of 1 while their labels differ, and a softmax in the "
+        "model is taken over the one value of each sample. A clamp may have changed its 1.\n"
         "- softmax_single_unit (warning): at three steps in a row, a softmax in the model is taken over a "
         "dimension of size 1 while another dimension beside the batch is larger, as with scores (batch, "
         "positions, 1).\n"
@@ -56,6 +61,8 @@ class ConstantOutput final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         bool any = false;
+        if (const std::optional<LoopFact> unit = loop_fact(step, "softmax_of_unit"); unit && !unit_)
+            unit_ = Unit{std::string(unit->place), unit->value};
         for (const LossCall& call : loss_calls(step)) {
             if (call.label == nullptr || call.labelled == nullptr) continue;
             if (values_per_sample(call) != 1 || call.predicted->count < 4) continue;
@@ -77,6 +84,10 @@ class ConstantOutput final : public Rule {
     struct Seen {
         std::uint64_t in_a_row = 0, single_unit = 0;
         model::StepIndex first = 0, first_single = 0, last_single = 0;
+    };
+    struct Unit {  // of a softmax over the one value of each sample
+        std::string place;
+        double line = 0;
     };
 
     // A softmax in the model, which the loss function is not given.
@@ -124,12 +135,15 @@ class ConstantOutput final : public Rule {
         const bool behind_softmax =
             values.min == values.max && (values.max == 1 || (call.function == "nll_loss" && values.max == 0));
         const bool labels_differ = call.labelled->min != call.labelled->max;
-        if (one_class || (behind_softmax && (labels_differ || call.labelled->mean != values.max))) {
+        const bool is_constant = values.max - values.min <= 2.5e-7 * std::abs(values.max);
+        // What a softmax over one unit returned need not reach the loss as it was.
+        const bool is_of_unit = unit_ && is_constant && labels_differ && std::abs(values.max - 1) <= kNearOne;
+        if (one_class || is_of_unit ||
+            (behind_softmax && (labels_differ || call.labelled->mean != values.max))) {
             if (seen.single_unit++ == 0) seen.first_single = step.step();
         } else {
             seen.single_unit = 0;
         }
-        const bool is_constant = values.max - values.min <= 2.5e-7 * std::abs(values.max);
         if (!is_constant) {
             if (seen.in_a_row >= looks_) sink.clear(base::format("constant {}", call.function));
             seen.in_a_row = 0;
@@ -140,7 +154,7 @@ class ConstantOutput final : public Rule {
         if (is_constant && seen.in_a_row >= looks_) fire_constant(seen, step, call, sink);
     }
 
-    static void fire_single_unit(const Seen& seen, const LossCall& call, bool one_class, FindingSink& sink) {
+    void fire_single_unit(const Seen& seen, const LossCall& call, bool one_class, FindingSink& sink) const {
         model::Finding finding;
         finding.key = base::format("single_unit {}", call.function);
         finding.kind = "softmax_single_unit";
@@ -157,6 +171,16 @@ class ConstantOutput final : public Rule {
                       "Every prediction given to {} is exactly {}: that is what a softmax over a single unit "
                       "returns, whatever the unit holds, and its gradient is zero.",
                       call.function, call.predicted->max);
+        if (unit_) {
+            finding.layer = unit_->place;
+            if (!one_class)
+                finding.message = base::format(
+                    "Every prediction given to {} is {}: {} takes a softmax over the one value of each "
+                    "sample{}, which is always 1, and its gradient is zero.",
+                    call.function, base::human_number(call.predicted->max),
+                    unit_->place.empty() ? std::string("the model") : unit_->place,
+                    unit_->line > 0 ? base::format(" (line {:.0f})", unit_->line) : std::string());
+        }
         finding.fix =
             "Use binary_cross_entropy_with_logits on the unit as it is (no softmax), or make two units for "
             "cross_entropy.";
@@ -191,9 +215,11 @@ class ConstantOutput final : public Rule {
     }
 
     static constexpr std::uint64_t kEnough = 3;  // captured steps
+    static constexpr double kNearOne = 0.01;
 
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
+    std::optional<Unit> unit_;
     std::map<std::string, Seen, std::less<>> inside_;  // by the module
     std::map<model::TensorId, Seen> seen_;
 };

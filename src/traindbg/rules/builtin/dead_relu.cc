@@ -22,6 +22,8 @@ const model::RuleInfo kDeadRelu = {
         "batch after batch.\n"
         "- Inactive: a unit (in a convolution, a channel) is inactive in a batch if it is never positive "
         "there.\n"
+        "- nn.Threshold and its function count as a ReLU if they make 0 of all that is not above a "
+        "threshold, which is not below 0.\n"
         "- Whole layer (error): at least `whole` of the layer's units are inactive in three captured "
         "batches in a row. It is only a warning if the training learns all the same, around the layer.\n"
         "- Partly dead: after 100 steps, at least `share` of the layer's units are inactive in each of the "
@@ -147,13 +149,20 @@ class DeadRelu final : public Rule {
     // same shape. Tensors are numbered as the first step comes to them.
     static const model::TensorInfo* layer_before(const model::StepView& step,
                                                  const model::TensorInfo& activation) {
-        if (activation.module_type.find("ReLU") != std::string::npos) return nullptr;  // a module of its own
+        const std::string& type = activation.module_type;
+        if (type.find("ReLU") != std::string::npos || type == "Threshold") return nullptr;  // its own module
         const model::TensorInfo* nearest = nullptr;
         for (const model::TensorInfo& info : *step.tensors)
             if (info.role == model::Role::kOutput && info.id < activation.id &&
                 info.shape == activation.shape && (nearest == nullptr || info.id > nearest->id))
                 nearest = &info;
         return nearest;
+    }
+
+    // Whether it is nn.Threshold, or its function by the end of the name: "activation/model.threshold#2".
+    static bool is_threshold(const model::TensorInfo& info) {
+        const std::string_view name = std::string_view(info.name).substr(0, info.name.find('#'));
+        return info.module_type == "Threshold" || name.ends_with(".threshold");
     }
 
     // By updates: what is sparse by its nature was so at the first step.
@@ -181,7 +190,7 @@ class DeadRelu final : public Rule {
             base::format("{} {} units of {}{} {} for every sample of {} captured batches in a row, {}{}{}.",
                          whole && share >= 1 ? base::format("All {}", layer.units)
                                              : base::format("{:.0f} % of the {}", 100 * share, layer.units),
-                         "ReLU", place_in_words(info.name),
+                         is_threshold(info) ? "Threshold" : "ReLU", place_in_words(info.name),
                          fed_by != nullptr ? base::format(", behind {},", fed_by->module) : std::string(),
                          "are zero", whole ? layer.dead_in_a_row : window_,
                          from_start ? "from the first step on"
@@ -189,7 +198,10 @@ class DeadRelu final : public Rule {
                          places > 1 ? base::format("; {} layers are like this", places) : "",
                          learns ? "; the training learns all the same" : "");
         finding.fix =
-            learns       ? "Nothing, if sparsity is wanted; otherwise a narrower layer does the same work."
+            learns ? "Nothing, if sparsity is wanted; otherwise a narrower layer does the same work."
+            : from_start && is_threshold(info)
+                ? "Use nn.ReLU, whose threshold is 0: with usual initial weights and standardised inputs few "
+                  "values pass a higher one."
             : from_start ? "Initialise the biases before this ReLU with 0 and the weights with "
                            "torch.nn.init.kaiming_normal_, and standardise the inputs; or use LeakyReLU."
                          : base::format(

@@ -1,5 +1,8 @@
 // backward() runs, and reaches none of the parameters that are to be trained.
 
+#include <algorithm>
+#include <vector>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -26,6 +29,9 @@ const model::RuleInfo kDetachedLoss = {
         "was called with gradients on, and it was given as many rows as the model returned.\n"
         "- That term is what the terms with a gradient leave of the sum: always the same multiple, above 0, "
         "of that function's value, which changes. Only where the values are in host memory.\n"
+        "- Given to another (warning): in the graphs of two steps in a row, the backward of a "
+        "torch.autograd.Function returns a gradient for an input that needs none, and None for all that need "
+        "one.\n"
         "- Left out (info): at each of `steps` looks in a row, a loss function gave a loss with a graph that "
         "no backward pass of the step went through. The graph leads to parameters of the optimizer that no "
         "other loss leads to, and that have had no gradient yet.\n"
@@ -73,6 +79,7 @@ class DetachedLoss final : public Rule {
         judge_penalty(step, sink);
         judge_left_out(step, sink);
         judge_term(step, sink);
+        judge_astray(step, sink);
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
@@ -152,6 +159,32 @@ class DetachedLoss final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // A function of the user's has its gradients in the wrong order: PyTorch drops what is not needed.
+    void judge_astray(const model::StepView& step, FindingSink& sink) {
+        const std::vector<LoopFact> functions = loop_facts(step, "gradient_gone_astray");
+        if (functions.empty()) return;
+        const auto most = std::max_element(functions.begin(), functions.end(),
+                                           [](const auto& a, const auto& b) { return a.value < b.value; });
+        const bool shows = most->value > 0;
+        if (!shows && astray_.is_enough()) sink.clear(kAstray);
+        astray_.add(step, shows);
+        if (!astray_.is_enough()) return;
+        model::Finding finding = loop_finding(kAstray, model::Severity::kWarning, astray_, *most);
+        finding.tensor = "loss";
+        finding.layer.clear();
+        finding.message = base::format(
+            "The backward of {}, a torch.autograd.Function, returns a gradient for an input that needs none, "
+            "and None for all that need one, in {} graphs up to step {}: what the loss takes from it has no "
+            "effect.",
+            most->place, astray_.count(), step.step());
+        finding.fix = base::format(
+            "Let the backward of {} return its gradients in the order of the arguments of its forward, one "
+            "for each, and None for those that need none; torch.autograd.gradcheck compares them.",
+            most->place);
+        finding.evidence.push_back({"calls whose gradient is lost", most->value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
     // Of a loss that is not in the sum there is no telling, until the end, whether it will be.
     void judge_left_out(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> left_out = loop_fact(step, "losses_left_out");
@@ -215,10 +248,11 @@ class DetachedLoss final : public Rule {
     static constexpr const char* kKey = "loop";
     static constexpr const char* kPenalty = "penalty";
     static constexpr const char* kTerm = "term";
+    static constexpr const char* kAstray = "astray";
     static constexpr const char* kLeftOut = "left out";
     static constexpr double kTrial = 20;  // steps that a loss may be left out for a try
     double needed_;
-    InARow seen_, of_weights_{2}, left_out_, term_;
+    InARow seen_, of_weights_{2}, astray_{2}, left_out_, term_;
     double steps_left_out_;
     // Of the last look at it; no place: nothing is left out.
     std::string place_left_out_, tensor_left_out_;

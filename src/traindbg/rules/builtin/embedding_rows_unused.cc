@@ -37,6 +37,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "training has "
         "not come far and no other came before it: its first losses are those of a constant answer, or its "
         "weights began as an initialiser drew them.\n"
+        "- One row, the first, of a table of kinds (info): likewise of 5 to 15 rows of which samples "
+        "look up any number, as of kinds of words, where no training came before. At the end of the run a "
+        "warning where the training has not come far.\n"
         "- First rows: where the rows in use are the first ones, all of them at every step, they count only "
         "if they are looked up in no order, which is never so for positions.\n"
         "- First rows, early or learned (info): a note in the first 100 steps and in a training that has "
@@ -125,7 +128,7 @@ class EmbeddingRowsUnused final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
                 info.module_type.find("Embedding") == std::string::npos ||
-                sample.channels.channels() < std::min(rows_, kFewestOfOne))
+                sample.channels.channels() < std::min(rows_, kFewestKinds))
                 continue;
             Table& table = tables_[sample.tensor];
             table.name = info.name;
@@ -250,8 +253,12 @@ class EmbeddingRowsUnused final : public Rule {
 
     void judge(Table& table, FindingSink& sink, bool is_over = false) {
         if (table.looks < needed_) return;
-        // Of a small table, one row alone tells something, where each sample looks up one.
-        if (table.used.size() < rows_ && !(table.in_use == 1 && table.is_one_each)) {
+        // Of a small table, one row alone tells something, where each sample looks up one, or where the model
+        // was made for this data: a model that was trained before has kinds of words that others have.
+        // Of larger tables it may be that no gradient comes to the others, as of words that a mask hides.
+        const bool is_one_looked_up = table.is_one_each && table.used.size() >= kFewestOfOne;
+        const bool is_first_kind = table.used.size() < kFewestOfOne && is_new() && table.used[0];
+        if (table.used.size() < rows_ && !(table.in_use == 1 && (is_one_looked_up || is_first_kind))) {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
             return;
@@ -301,10 +308,11 @@ class EmbeddingRowsUnused final : public Rule {
         const bool is_early = guessing_.loss().count() < kPatience;
         const bool is_harmless = (table.is_prefix && !is_cast && (is_enough || is_early)) ||
                                  (is_scattered(table) && (guessing_.loss().has_learned() || is_early));
+        const bool may_be_enough = is_enough || (is_first_kind && !is_over);
         // As one speaker of those that a model was made for. A model that was trained before has little left
         // to learn of it.
         const bool is_one_of_few = table.used.size() < rows_ &&
-                                   (is_new() && first == 0 ? is_enough : guessing_.loss().has_learned());
+                                   (is_new() && first == 0 ? may_be_enough : guessing_.loss().has_learned());
         model::Finding finding;
         finding.key = table.module;
         finding.severity =
@@ -390,6 +398,8 @@ class EmbeddingRowsUnused final : public Rule {
     }
 
     static constexpr std::size_t kFewestOfOne = 16;  // rows of a table that one alone is used of
+    static constexpr std::size_t kFewestKinds =
+        5;  // more than trained models have; the same, of which samples look up any number
     static constexpr std::size_t kFewestScattered = 20;
     static constexpr double kUnseenOfFields = 0.02;  // of the rows of a table that fields share
     static constexpr double kWidestOfFields = 0.8;

@@ -1,5 +1,7 @@
 // Positions of a sequence see the value that they are to predict.
 
+#include <string_view>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -25,7 +27,13 @@ const model::RuleInfo kFutureLeak = {
         "let positions see later ones.\n"
         "- By a probe (error): with --probe, in `looks` probes in a row, a copy of the model in evaluation "
         "mode got this input with other values from the middle on. It returned something else for "
-        "positions before the middle.",
+        "positions before the middle.\n"
+        "- Scaled with the target (warning): in `looks` of the first five steps in a row, each row of the "
+        "input, joined with its target, has a mean of 0 (1e-4) and a standard deviation of 1 (2 %), in 98 "
+        "rows of 100. Less than a tenth of the rows of the input alone, or of the target alone, have a mean "
+        "of 0.\n"
+        "- Scaled, what is looked at: inputs of four steps or more and targets of two or more, of eight rows "
+        "or more; of several values, each by itself.",
     .why =
         "The model copies the answer. The loss falls far below what the data allows, in validation, too, and "
         "what it has learned is worth nothing where the next value is not known yet.",
@@ -34,13 +42,17 @@ const model::RuleInfo kFutureLeak = {
         "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask (in transformers "
         "is_decoder=True in the configuration of a model such as BERT); a recurrent layer "
         "of one direction; convolutions that are padded on the left only; the lower triangle of a matrix "
-        "that mixes positions (weight.tril()).",
+        "that mixes positions (weight.tril()). Scaled with the target: the mean and the spread of what is "
+        "given, for both.",
     .healthy =
         "Targets that are not the next value (masked words, labels, the input itself); an encoder of another "
-        "sequence, whose positions may all see each other; convolutions that are padded on one side.",
+        "sequence, whose positions may all see each other; convolutions that are padded on one side; series "
+        "that are "
+        "scaled as a whole, or each window by what is given of it.",
     .cost =
         "In at most six steps: the masks of attention, the shapes that recurrent layers and convolutions are "
-        "given, and a comparison of the targets with the first rows of the inputs.",
+        "given, and a comparison of the targets with the first rows of the inputs. One pass over inputs and "
+        "targets in five.",
     .original = "",
     .source = "Vaswani et al., \"Attention is all you need\", NeurIPS 2017 (section 3.2.3)",
     .severity = model::Severity::kError,
@@ -50,7 +62,7 @@ const model::RuleInfo kFutureLeak = {
 class FutureLeak final : public Rule {
   public:
     explicit FutureLeak(const Parameters& parameters)
-        : seen_(parameters.at("looks")), probed_(parameters.at("looks")) {}
+        : seen_(parameters.at("looks")), probed_(parameters.at("looks")), scaled_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -58,6 +70,7 @@ class FutureLeak final : public Rule {
             probed_.add(step, changed->value > 0);
             if (probed_.is_enough()) fire_probed(*changed, sink);
         }
+        look_at_scale(step, sink);
         const std::optional<LoopFact> later = loop_fact(step, "later_seen");
         if (!later) return;
         seen_.add(step, later->value > 0);
@@ -77,12 +90,42 @@ class FutureLeak final : public Rule {
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged() + probed_.judged(); }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return seen_.judged() + probed_.judged() + scaled_.judged();
+    }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no layer over a sequence was seen whose targets are the input one position on";
+        return "no layer over a sequence was seen whose targets are the input one position on, and no input "
+               "that is a series with a target of several values";
     }
 
   private:
+    // Input and target were standardised together, before they were cut apart.
+    void look_at_scale(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> together = loop_fact(step, "label_scaled_together"),
+                                      alone = loop_fact(step, "label_scaled_alone"),
+                                      places = loop_fact(step, "label_scaled_places");
+        if (!together || !alone || !places) return;
+        scaled_.add(step, together->value >= kScaled && alone->value < kScaledAlone);
+        if (!scaled_.is_enough()) return;
+        std::string_view input;
+        for (const model::TensorSample& sample : step.record->tensors)
+            if (input.empty() && step.info(sample.tensor).role == model::Role::kInput)
+                input = step.info(sample.tensor).name;
+        model::Finding finding = loop_finding("scale", model::Severity::kWarning, scaled_, *together);
+        finding.tensor = input;
+        finding.message = base::format(
+            "The model's input and its target have a mean of 0 and a standard deviation of 1 together, over "
+            "{:.0f} values of each row, and not alone: each window was scaled before it was cut into what is "
+            "given and what is to be predicted, so that the one tells the level of the other.",
+            places->value);
+        finding.fix =
+            "Take mean and standard deviation of what is given alone, and scale the target with the same.";
+        finding.evidence.push_back(
+            {"share of rows scaled with their target", together->value, "limit", kScaled});
+        finding.evidence.push_back(
+            {"share of rows whose parts have a mean of 0", alone->value, "limit", kScaledAlone});
+        sink.fire(std::move(finding));
+    }
     void fire_probed(const LoopFact& changed, FindingSink& sink) const {
         if (seen_.is_enough()) return;  // it was told already, with the layers
         model::Finding finding = loop_finding("sequence", model::Severity::kError, probed_, changed);
@@ -100,11 +143,19 @@ class FutureLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    InARow seen_, probed_;
+    static constexpr double kScaled = 0.98, kScaledAlone = 0.1;  // of the rows
+
+    InARow seen_, probed_, scaled_;
 };
 
 std::vector<model::Requirement> future_leak_needs(const Parameters&) {
-    return sequence_requirements(kFutureLeak.name);
+    std::vector<model::Requirement> all = sequence_requirements(kFutureLeak.name);
+    all.push_back({"labels",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 0, .dense_until = 6},
+                   kFutureLeak.name});
+    return all;
 }
 
 }  // namespace

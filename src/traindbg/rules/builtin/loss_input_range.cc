@@ -49,7 +49,11 @@ const model::RuleInfo kLossInputRange = {
         "without their logarithm.\n"
         "- missing_softmax, written out (error): a loss that is written out is, in the graphs of two steps, "
         "nothing but a weighted sum of what a last layer gave. The weights are rows of labels that sum to "
-        "one, or one score is picked of each row.",
+        "one, or one score is picked of each row.\n"
+        "- missing_softmax, cut off (error): in the graphs of two steps, the loss takes the logarithm of "
+        "what "
+        "a last layer gave, cut off near 0 and 1 as probabilities are. A tenth of these scores or more lie "
+        "outside of 0 to 1, where probabilities never are.",
     .why =
         "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
         "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
@@ -114,6 +118,11 @@ class LossInputRange final : public Rule {
             any = true;
             if (++raw_graphs_ == 1) first_raw_ = step.step();
             if (raw_graphs_ >= 2) fire_written_out(step, sink);
+        }
+        if (const auto cut = loop_fact(step, "loss_cuts_off_raw_scores"); cut && cut->value > 0) {
+            any = true;
+            if (++cut_graphs_ == 1) first_cut_ = step.step();
+            if (cut_graphs_ >= kGraphs) fire_cut_off(step, sink);
         }
         if (const auto twice = loop_fact(step, "softmax_twice"); twice && twice->value > 0) {
             any = true;
@@ -422,13 +431,37 @@ class LossInputRange final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_cut_off(const model::StepView& step, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "missing_softmax cut off";
+        finding.kind = "missing_softmax";
+        finding.severity = model::Severity::kError;
+        finding.first_step = first_cut_;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "The loss takes the logarithm of the last layer's scores, cut off near 0 and 1, in {} graphs up "
+            "to step {}, and many of these scores lie outside: no softmax or sigmoid made probabilities of "
+            "them. What is cut off gets no gradient, and a score of 1 costs nothing, however high the others "
+            "are.",
+            cut_graphs_, step.step());
+        finding.fix =
+            "Apply softmax(output, dim=1), or a sigmoid, before the logarithm; better, give the scores as "
+            "they are to cross_entropy or binary_cross_entropy_with_logits.";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(cut_graphs_), "limit", kGraphs});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr std::uint64_t kGraphs = 2;  // that must show that scores are cut off
+
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
+    std::uint64_t cut_graphs_ = 0;      // in which it takes the logarithm of scores that are cut off
     std::uint64_t raw_graphs_ = 0;      // in which the loss is a sum of scores
     std::uint64_t twice_graphs_ = 0;    // in which it is made of a softmax of a softmax
     std::uint64_t sigmoid_graphs_ = 0;  // in which it computes one of what a sigmoid gave
     bool is_sigmoid_told_ = false;      // by the values
-    model::StepIndex first_raw_ = 0, first_twice_ = 0, first_sigmoid_ = 0;
+    model::StepIndex first_raw_ = 0, first_cut_ = 0, first_twice_ = 0, first_sigmoid_ = 0;
     std::map<model::TensorId, Seen> seen_;
 };
 

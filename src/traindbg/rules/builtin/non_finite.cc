@@ -46,7 +46,11 @@ const model::RuleInfo kNonFinite = {
         "- Causes are named only where values had not grown before.\n"
         "- `division_by_zero_norm`: the model or its loss divides by a norm, a deviation or a sum to which "
         "nothing is added, or takes the root of one of these or of what is cut off at 0.\n"
-        "- `unstable_log_softmax`: the model or its loss takes the logarithm of a softmax or sigmoid.",
+        "- `division_by_zero_norm`, too: all losses of a step are exactly 0, and with it a gradient, or the "
+        "weights after its update, become NaN as a whole. The gradient was 0, and was divided by its norm.\n"
+        "- `unstable_log_softmax`: the model or its loss takes the logarithm of a softmax or sigmoid.\n"
+        "- `unstable_log_softmax`, too: a loss or an output is the first, nothing of the above was seen, and "
+        "the logarithm of a sum of exponentials is taken.",
     .why =
         "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
         "can be used. Checkpoints written after that step are lost, too.",
@@ -119,6 +123,7 @@ struct Hazard {
     bool is_division = false;  // by a measure that may be 0; else the logarithm of a probability
     std::string place;         // the module that calls it; empty: the model or its loss
     double line = 0;           // of its code; 0: not known
+    bool is_of_sum = false;    // the logarithm is of a sum of exponentials
 
     bool operator==(const Hazard&) const = default;
 };
@@ -174,9 +179,11 @@ class NonFinite final : public Rule {
         };
         bool harm = false, is_unused = false;
         std::optional<double> loss;
+        bool are_losses_zero = true;  // those that were seen
         const bool trains_on_another = has_finite_root(step);
         for (const model::ScalarSample& sample : record.scalars) {
             if (step.info(sample.tensor).role != Role::kLoss) continue;
+            are_losses_zero = are_losses_zero && sample.value == 0;
             if (std::isfinite(sample.value)) {
                 if (!loss) loss = sample.value;
                 continue;
@@ -216,7 +223,7 @@ class NonFinite final : public Rule {
         }
         if (harm) {
             if (first_quiet) note(first, *first_quiet);
-            if (!origin_) describe(step, *first, places + quiet_places, loss);
+            if (!origin_) describe(step, *first, places + quiet_places, loss, loss && are_losses_zero);
             else if (first_quiet && first_quiet->pass == Pass::kInput && !origin_is_input_ &&
                      origin_->pass != Pass::kState && step.step() <= origin_step_ + patience_ &&
                      !is_made_of_outputs(step.info(first_quiet->tensor)))
@@ -238,6 +245,7 @@ class NonFinite final : public Rule {
         if (loss) {
             if (!start_loss_) start_loss_ = *loss;
             loss_before_ = *loss;
+            were_losses_zero_ = are_losses_zero;
             loss_step_ = step.step();
         }
         if (weights2 > 0) weight_norm_ = std::sqrt(weights2);
@@ -350,16 +358,17 @@ class NonFinite final : public Rule {
 
     void take_hazards(const model::StepView& step) {
         constexpr std::size_t kMost = 32;
-        const auto take = [&](std::string_view fact, bool is_division) {
+        const auto take = [&](std::string_view fact, bool is_division, bool is_of_sum) {
             for (const LoopFact& told : loop_facts(step, fact)) {
-                const Hazard hazard = {is_division, std::string(told.place), told.value};
+                const Hazard hazard = {is_division, std::string(told.place), told.value, is_of_sum};
                 if (hazards_.size() < kMost &&
                     std::find(hazards_.begin(), hazards_.end(), hazard) == hazards_.end())
                     hazards_.push_back(hazard);
             }
         };
-        take("divides_by_measure", true);
-        take("logs_probability", false);
+        take("divides_by_measure", true, false);
+        take("logs_probability", false, false);
+        take("logs_sum_of_exponentials", false, true);
         for (const LoopFact& sign : loop_facts(step, "loss_sign"))
             is_loss_a_logarithm_ = is_loss_a_logarithm_ || sign.place == "log_of_probability";
     }
@@ -367,18 +376,27 @@ class NonFinite final : public Rule {
     // The operation that made the first value that is not finite, as far as it can be told.
     [[nodiscard]] const Hazard* hazard_of(const model::TensorInfo& info, Pass pass) const {
         const Hazard* found = nullptr;
+        const Hazard* overflow = nullptr;
         bool is_alone = true;
         for (const Hazard& hazard : hazards_) {
+            if (hazard.is_of_sum) {  // needs values that few models have: the last to be blamed
+                if (overflow == nullptr || (overflow->place.empty() && !hazard.place.empty()))
+                    overflow = &hazard;
+                continue;
+            }
             if (pass == Pass::kForward && !hazard.place.empty() && hazard.place == info.module)
                 return &hazard;
             if (found != nullptr && found->is_division != hazard.is_division) is_alone = false;
             // One whose place is known tells more.
             if (found == nullptr || (found->place.empty() && !hazard.place.empty())) found = &hazard;
         }
-        if (is_alone || found == nullptr) return found;
+        // An infinite sum shows in what is computed of it, not in gradients alone.
+        if (found == nullptr) return pass == Pass::kForward || pass == Pass::kLoss ? overflow : nullptr;
+        if (is_alone) return found;
         // Of both kinds: the loss and what comes back from it are next to its own logarithm.
-        const auto log = std::find_if(hazards_.begin(), hazards_.end(),
-                                      [](const Hazard& hazard) { return !hazard.is_division; });
+        const auto log = std::find_if(hazards_.begin(), hazards_.end(), [](const Hazard& hazard) {
+            return !hazard.is_division && !hazard.is_of_sum;
+        });
         return pass == Pass::kLoss || pass == Pass::kBackward ? &*log : nullptr;
     }
 
@@ -405,6 +423,14 @@ class NonFinite final : public Rule {
                 "Keep the divisor from 0: torch.nn.functional.normalize(x, dim=-1), x / (norm + 1e-8), "
                 "(x.square().sum(-1) + 1e-8).sqrt(), squares.clamp(min=1e-8).sqrt(), or total / "
                 "count.clamp(min=1).";
+        } else if (hazard.is_of_sum) {
+            finding_.message += base::format(
+                "{} takes the logarithm of a sum of exponentials, which is infinite in float32 where a value "
+                "is above 88, and 0 where all are below -104.",
+                where);
+            finding_.fix =
+                "Use the form that cannot overflow: torch.logsumexp(scores, dim=-1) in place of "
+                "scores.exp().sum(-1).log(), torch.logcumsumexp in place of a running sum, or log_softmax.";
         } else {
             finding_.message += base::format(
                 " {} takes the logarithm of a softmax or sigmoid, which is 0 in floating point where scores "
@@ -415,12 +441,34 @@ class NonFinite final : public Rule {
                 "log(softmax(scores)), cross_entropy(scores, labels), "
                 "binary_cross_entropy_with_logits(scores, labels), torch.logsumexp.";
         }
-        finding_.evidence.push_back(
-            {hazard.is_division ? "divides without an epsilon" : "logarithm of a probability", 1, "", 0});
+        finding_.evidence.push_back({hazard.is_division ? "divides without an epsilon"
+                                     : hazard.is_of_sum ? "logarithm of a sum of exponentials"
+                                                        : "logarithm of a probability",
+                                     1, "", 0});
+    }
+
+    // A loss of exactly 0, as of a margin that is kept everywhere, has a gradient of 0; so that what turned
+    // all of it into NaN divided by its size. `are_losses_zero`: those of this step.
+    [[nodiscard]] bool is_of_no_gradient(const model::StepView& step, const Bad& bad,
+                                         bool are_losses_zero) const {
+        if (bad.nan < bad.count) return false;
+        if (bad.pass == Pass::kBackward) return are_losses_zero;
+        return bad.pass == Pass::kState && step.step() > 0 && were_losses_zero_ &&
+               loss_step_ + 1 == step.step();
+    }
+    void blame_no_gradient() {
+        finding_.kind = "division_by_zero_norm";
+        finding_.message +=
+            " A loss of exactly 0 has a gradient of 0, and what divides that by its norm computes 0/0.";
+        finding_.fix =
+            "Keep the divisor from 0 where a gradient is scaled: grad / (norm + 1e-12). Sharpness-aware "
+            "steps, normalised and clipped gradients by hand are written so; an optimizer needs its eps "
+            "above 0.";
+        finding_.evidence.push_back({"loss without a gradient", 0, "", 0});
     }
 
     void describe(const model::StepView& step, const Bad& bad, std::uint64_t places,
-                  std::optional<double> loss) {
+                  std::optional<double> loss, bool are_losses_zero) {
         origin_ = bad;
         origin_step_ = step.step();
         const model::TensorInfo& info = step.info(bad.tensor);
@@ -547,6 +595,7 @@ class NonFinite final : public Rule {
         const Hazard* hazard = may_be_hazard ? hazard_of(info, bad.pass) : nullptr;
         // What grows without limit becomes infinite in any form.
         if (hazard != nullptr && !grew) blame(*hazard);
+        else if (!grew && is_of_no_gradient(step, bad, are_losses_zero)) blame_no_gradient();
     }
 
     // The place that fired could not see the input of that step; a later one shows what it is like.
@@ -618,6 +667,7 @@ class NonFinite final : public Rule {
     double weight_norm_ = 0;
     std::optional<Bad> origin_;
     std::vector<Hazard> hazards_;
+    bool were_losses_zero_ = false;     // exactly, at the last step that had any
     bool is_loss_a_logarithm_ = false;  // the mean of logarithms of a softmax or sigmoid
     SummedLoss summed_;
     bool origin_is_input_ = false;

@@ -48,6 +48,9 @@ const model::RuleInfo kOverfit = {
         "- Only risen (warning): the loss of five or more evaluations began where the training began and "
         "has only risen since, while the training loss fell by more than 3 %. What is learned holds for "
         "the training data only.\n"
+        "- Only risen, when it is told: at once where the training loss fell by half, at the end of the run "
+        "where it fell by less, no evaluation got better than 98 % of where it began, and the last is above "
+        "that. Until then what holds for all data may still be learned.\n"
         "- Only risen, for inputs that tell nothing: it may begin within a quarter of the training's mean "
         "loss before the first evaluation, where labels of the nearest of 250 or more rows of the inputs "
         "differ by more than 92 % of what those of any two do.\n"
@@ -107,6 +110,11 @@ class Overfit final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
+        if (has_risen_ && !memorising_ && !last_.empty() && has_never_fallen() &&
+            last_.back().loss > begin()) {
+            memorising_ = true;
+            fire_memorising(sink);
+        }
         if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
         if (!is_put_back_ && !is_copy_evaluated_) return;
         const Result* left_with = put_back();
@@ -250,11 +258,15 @@ class Overfit final : public Rule {
         if (!has_best_) return;
         ++judged_;
         if (memorises()) {
-            fire_memorising(sink);
-            memorising_ = true;
-        } else if (memorising_ && lowest_ < 0.9 * start_) {
-            sink.clear(kMemorising);
-            memorising_ = false;
+            has_risen_ = true;
+            // Of a training that has learned little the evaluation may rise at first, and fall far later.
+            if (memorising_ || now.train < kMuchLearned * trained_at_start()) {
+                fire_memorising(sink);
+                memorising_ = true;
+            }
+        } else if (has_risen_ && lowest_ < 0.9 * start_) {
+            if (memorising_) sink.clear(kMemorising);
+            has_risen_ = memorising_ = false;
         }
         const bool on = is_overfit();
         if (on) fire(sink);
@@ -332,18 +344,21 @@ class Overfit final : public Rule {
     // all that counts is that no evaluation got better than the first, which is compared with what the
     // training was before it. Those are many batches; the start is five.
     [[nodiscard]] double trained_at_start() const { return are_inputs_noise() ? first_train_ : start_; }
+    // Where it began: of inputs that are noise, with the first evaluation.
+    [[nodiscard]] double begin() const { return are_inputs_noise() ? first_ : start_; }
+    [[nodiscard]] bool has_never_fallen() const { return lowest_ > 0.98 * begin(); }
     // The training data is learned, and nothing of it holds for any other data.
     [[nodiscard]] bool memorises() const {
         const Result& now = last_.back();
         // It began where the training began, and went up from there.
         const double noise = noise_of(series_.values());
         const bool is_noise = are_inputs_noise();
-        const double begin = is_noise ? first_ : start_, trained = trained_at_start();
+        const double trained = trained_at_start();
         return results_ >= 5 && has_start_ && now.has_train && trained > 0 && now.train < 0.97 * trained &&
-               std::abs(first_ - trained) < (is_noise ? 0.25 : 0.1) * trained && lowest_ > 0.98 * begin &&
+               std::abs(first_ - trained) < (is_noise ? 0.25 : 0.1) * trained && has_never_fallen() &&
                starts_.front() < 2 * start_ &&  // L-BFGS may be done within five steps
                std::all_of(last_.begin(), last_.end(), [&](const Result& result) {
-                   return result.loss > std::max(begin, 1.005 * first_) && result.loss > first_ + noise;
+                   return result.loss > std::max(begin(), 1.005 * first_) && result.loss > first_ + noise;
                });
     }
     void fire_memorising(FindingSink& sink) const {
@@ -482,6 +497,7 @@ class Overfit final : public Rule {
     static constexpr double kFewestRowsOfSum = 8, kFarAbove = 5, kNear = 2;
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
     static constexpr double kFarBelow = 0.5;                      // of the training loss
+    static constexpr double kMuchLearned = 0.5;                   // of what the training began with
     static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
     std::size_t patience_;
     double give_back_;
@@ -491,7 +507,8 @@ class Overfit final : public Rule {
     double open_sum_ = 0, open_count_ = 0, open_rows_ = 0, others_sum_ = 0, others_count_ = 0,
            others_rows_ = 0, train_sum_ = 0, train_squares_ = 0, train_count_ = 0;
     double start_ = 0, first_ = 0, first_train_ = 0, lowest_ = 0;
-    bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
+    bool has_start_ = false, has_best_ = false, firing_ = false;
+    bool has_risen_ = false, memorising_ = false;  // only risen, and that was told
     model::StepIndex train_steps_ = 0;
     std::vector<double> starts_;  // the first training losses
     Result best_;

@@ -33,7 +33,8 @@ const model::RuleInfo kRepresentationCollapse = {
         "than a thousandth of the size of the values.\n"
         "- Small and fallen (warning): it is less than `share` of the size of the values, and less than "
         "half of what it was. In place of the latter, its ratio to the size may be less than a third of "
-        "what that was, in less than half as many directions.\n"
+        "what that was, in less than half as many directions, while all else that the same model returns has "
+        "fallen, too.\n"
         "- Nothing pushes apart (warning): all targets of a cosine_embedding_loss are 1, and both of its "
         "vectors have a gradient. Then less than 15 % of what it was and of the size of the values is "
         "enough.\n"
@@ -79,6 +80,8 @@ const model::RuleInfo kRepresentationCollapse = {
 };
 
 constexpr double kVanishing = 1e-3;  // of the size of the values
+constexpr double kHalf = 0.5;        // of what it was at first
+constexpr int kFirstLooks = 3;
 constexpr double kShareOfPulled = 0.15;
 // Of a model whose vectors are compared with each other alone: of the size, and of that share at the start.
 constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
@@ -127,7 +130,14 @@ class RepresentationCollapse final : public Rule {
         double start_share = 0;  // of the size, likewise
         double start_directions = 0;
         double most = 0;  // the largest deviation so far
+        double last = 0, last_size = 0;
         int first_looks = 0;
+
+        // Samples differ as they did at first, in numbers and beside the size of the values.
+        [[nodiscard]] bool is_spread() const {
+            return first_looks >= kFirstLooks && last >= kHalf * start &&
+                   last >= kFallOfCompared * start_share * last_size;
+        }
     };
 
     // What an actor and a critic return is as much alike as what they are asked about.
@@ -179,13 +189,26 @@ class RepresentationCollapse final : public Rule {
         return 0;
     }
 
+    // Whether something else that the same model returns tells samples apart as it did at first. Then what
+    // only moved together is one number for all of them by its nature, as the log-variance of codes is.
+    [[nodiscard]] bool has_spread_beside(std::string_view place) const {
+        const std::size_t end = place.rfind('.');
+        if (end == std::string_view::npos) return false;
+        const std::string_view all = place.substr(0, end + 1);
+        return std::ranges::any_of(outputs_, [&](const auto& each) {
+            return each.first != place && each.first.starts_with(all) && each.second.is_spread();
+        });
+    }
+
     void look(const model::StepView& step, const LoopFact& deviation, double size, double directions,
               FindingSink& sink) {
         if (!std::isfinite(deviation.value) || !std::isfinite(size)) return;
         ++judged_;
         Output& output = outputs_.try_emplace(std::string(deviation.place), looks_).first->second;
         output.most = std::max(output.most, deviation.value);
-        if (output.first_looks < 3) {
+        output.last = deviation.value;
+        output.last_size = size;
+        if (output.first_looks < kFirstLooks) {
             ++output.first_looks;
             output.start = std::max(output.start, deviation.value);
             if (size > 0) output.start_share = std::max(output.start_share, deviation.value / size);
@@ -198,8 +221,9 @@ class RepresentationCollapse final : public Rule {
         const double share = is_pulled ? kShareOfPulled : share_;
         // Where outputs begin small, only their share of the size says that they move together.
         const bool is_of_size = deviation.value < kFallOfCompared * output.start_share * size &&
-                                directions > 0 && directions < 0.5 * output.start_directions;
-        const bool is_smaller = deviation.value < 0.5 * output.start;
+                                directions > 0 && directions < kHalf * output.start_directions &&
+                                !has_spread_beside(deviation.place);
+        const bool is_smaller = deviation.value < kHalf * output.start;
         const bool has_fallen = is_smaller || is_of_size;
         const bool is_nothing = deviation.value < share * output.start ||
                                 deviation.value < kVanishing * size ||
@@ -263,7 +287,7 @@ class RepresentationCollapse final : public Rule {
                                            [](const auto& a, const auto& b) { return a.value < b.value; });
         if (!std::isfinite(most->value)) return;
         ++judged_;
-        if (first_turns_ < 3) {
+        if (first_turns_ < kFirstLooks) {
             ++first_turns_;
             first_turn_ = std::max(first_turn_, most->value);
         }

@@ -39,6 +39,11 @@ const model::RuleInfo kScheduleCollapsed = {
         "(Mann-Kendall z < -2.5). Once nine tenths are learned, only the trend of the later half counts.\n"
         "- Hardly any rate at all (warning): fewer than a tenth of the steps had a rate above 1/`fall` of "
         "the peak, the rate is less than a millionth of the peak, and not much was learned.\n"
+        "- Back at the start (warning): the loss was below nine tenths of its start while there was a rate, "
+        "and is above 95 % of it now: other weights or other data came that such a rate cannot learn, as "
+        "where "
+        "the weights are drawn anew for each fold. Not judged of several optimizers against each other, nor "
+        "of a policy.\n"
         "- Note only (info): the rate is almost nothing, and none of these warnings holds.\n"
         "- Wrong mode (warning): a ReduceLROnPlateau cuts the rate while the first or second number that "
         "it was given is still its best. At least four fifths of the later numbers, and three or more, "
@@ -96,6 +101,7 @@ class ScheduleCollapsed final : public Rule {
         evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         if (loop_fact(step, "trainings")) begin_anew();
+        has_policy_ = has_policy_ || loop_fact(step, "loss_has_policy").has_value();
         rates_.observe(step);
         const bool has_loss = loss_.observe(step);
         if (const std::optional<WatchedMetric> plateau = plateau_of(step); plateau)
@@ -138,7 +144,8 @@ class ScheduleCollapsed final : public Rule {
         is_mode_told_ = false;
     }
     static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
-    static constexpr double kNothing = 1e-6;       // of the peak
+    static constexpr double kNothing = 1e-6;                 // of the peak
+    static constexpr double kLowered = 0.9, kBackAt = 0.95;  // of the loss at the start
     static constexpr double kLateEvaluations = 3;  // that may be without a loss, of those with a number
     static constexpr double kFewestEvaluations = 3;
     static constexpr const char *kRate = "rate", *kNote = "rate_note";
@@ -175,6 +182,12 @@ class ScheduleCollapsed final : public Rule {
         return loss_.count() > 0 && !loss_.is_game() && loss_.is_known_function() &&
                rates_.now() < kNothing * rates_.peak() && kFewOf * above_ < above_ + below_ &&
                !loss_.has_learned_much();
+    }
+    // Weights that hardly move cannot forget: others have come since, or other data, and are not learned.
+    [[nodiscard]] bool is_back_at_start() const {
+        const double start = loss_.start();
+        return loss_.count() > 0 && !loss_.is_game() && !has_policy_ && start > 0 &&
+               lively_level_ < kLowered * start && loss_.level() > kBackAt * start;
     }
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
@@ -222,7 +235,7 @@ class ScheduleCollapsed final : public Rule {
     void fire(FindingSink& sink) {
         if (is_mode_told_) return;  // that is why
         if (firing_ == nullptr) firing_ = took_progress() ? kRate : kNote;
-        if (firing_ == kNote && left_nothing()) {
+        if (firing_ == kNote && (left_nothing() || is_back_at_start())) {
             sink.clear(kNote);
             firing_ = kRate;
         }
@@ -240,9 +253,15 @@ class ScheduleCollapsed final : public Rule {
         if (loss_.count() > 0)
             finding.message += base::format(" The loss was {} then and is {} now.",
                                             human_number(lively_level_), human_number(loss_.level()));
+        if (real && is_back_at_start())
+            finding.message += base::format(
+                " It is back where it began, {}, which weights that hardly move cannot do: they were drawn "
+                "anew, or other data came, and the schedule went on.",
+                human_number(loss_.start()));
         finding.fix =
             "If scheduler.step() is called at every batch and its settings count epochs, call it once per "
-            "epoch; else make T_max, total_steps or step_size as long as the training, or the decay weaker.";
+            "epoch; if weights are drawn anew, as for each fold, make optimizer and scheduler anew, too; "
+            "else make T_max, total_steps or step_size as long as the training, or the decay weaker.";
         finding.evidence.push_back({"learning rate", rates_.now(), "peak", rates_.peak()});
         finding.evidence.push_back({"steps almost without a rate", static_cast<double>(below_), "with one",
                                     static_cast<double>(above_)});
@@ -259,7 +278,7 @@ class ScheduleCollapsed final : public Rule {
     std::uint64_t judged_ = 0, above_ = 0, below_ = 0;
     model::StepIndex since_ = 0, last_ = 0;
     const char* firing_ = nullptr;
-    bool is_mode_told_ = false;
+    bool is_mode_told_ = false, has_policy_ = false;
     model::StepIndex first_cut_ = 0;
     double lively_level_ = 0;
     Blocks alive_;  // the loss while there was a rate

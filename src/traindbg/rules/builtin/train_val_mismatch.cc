@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -64,6 +65,13 @@ const model::RuleInfo kTrainValMismatch = {
         "width of 8 pixels or more. 64 or more of the training and of an evaluation were looked at.\n"
         "- Channels exchanged: two evaluations in a row show it, and the evaluation's loss is more than 1.3 "
         "times that of the training.\n"
+        "- Inputs exchanged: of two inputs of floating point and of one shape, how far the first one's mean "
+        "and spread lie above those of the second differs between training and evaluation by a squared "
+        "distance above 40 (in standard errors). With the evaluation's inputs exchanged it is below 9, and "
+        "below a tenth of that.\n"
+        "- Inputs exchanged, when: ten training batches or more and 64 evaluated rows were captured, in two "
+        "batches or in one that comes at every evaluation. A warning if the evaluation's loss is more than "
+        "1.3 times that of the training or not known, else a note (info).\n"
         "- Drift (warning): the training's first five batches were like the first one that was evaluated "
         "(means within 0.3 standard deviations, these within 1.3 times). Each of the last five, of fifteen "
         "or more, differs from the first five by `shift` or `scale`, and by six times the deviation that "
@@ -156,6 +164,8 @@ class TrainValMismatch final : public Rule {
         if (has_channels || is_evaluation) judge_channels(sink);
         bool any = false;
         count_inputs(step);
+        compare_pairs(step, is_evaluation);
+        judge_pairs(step, sink);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput || !is_float(info.dtype)) continue;
@@ -241,6 +251,8 @@ class TrainValMismatch final : public Rule {
     // never 40.
     static constexpr double kApart = 40, kTogether = 9, kTogetherOfApart = 0.1;
     static constexpr int kFewestExchanged = 2;
+    static constexpr std::size_t kMostPaired = 4, kFewestPaired = 10;  // inputs; batches of the training
+    static constexpr double kFewestPairedRows = 64;                    // of evaluations
     static constexpr double kTurned = 0.25;  // of how far the channels are apart in evaluation
     static constexpr double kHighOfColours = 2.0 / 3;
     static constexpr std::string_view kFirstInput = "input/0";  // whose channels are looked at
@@ -328,6 +340,102 @@ class TrainValMismatch final : public Rule {
         finding.evidence.push_back({"evaluation loss, as a multiple", *ratio, "limit", kWorse});
         sink.fire(std::move(finding));
         is_firing_channels_ = true;
+    }
+    // Two inputs of one shape, by the numbers of their tensors: how far the first one's mean and standard
+    // deviation lie above those of the second, in the same batch.
+    struct Pair {
+        Recent means{64}, stds{64}, rows{64};  // of training batches
+        double evaluated_mean = 0, evaluated_std = 0;
+        double evaluated_rows = 0, evaluated_batches = 0;
+        bool is_firing = false;
+    };
+
+    void compare_pairs(const model::StepView& step, bool is_evaluation) {
+        std::vector<const model::TensorSample*> given;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput || !is_float(info.dtype) || info.shape.size() < 2) continue;
+            if (info.name.find(kMark) != std::string::npos || given.size() >= kMostPaired) continue;
+            if (sample.statistics.count >= 2 && sample.statistics.not_finite() == 0) given.push_back(&sample);
+        }
+        for (std::size_t i = 0; i < given.size(); ++i)
+            for (std::size_t j = i + 1; j < given.size(); ++j) {
+                const std::vector<std::int64_t>& shape = step.info(given[i]->tensor).shape;
+                const model::Statistics &one = given[i]->statistics, &other = given[j]->statistics;
+                if (shape != step.info(given[j]->tensor).shape || one.count != other.count) continue;
+                const double values = static_cast<double>(values_of_row(step.info(given[i]->tensor)));
+                const double rows = static_cast<double>(one.count) / std::max(values, 1.0);
+                Pair& pair = pairs_[{given[i]->tensor, given[j]->tensor}];
+                if (is_evaluation) {
+                    pair.evaluated_mean += rows * (one.mean - other.mean);
+                    pair.evaluated_std += rows * (one.std - other.std);
+                    pair.evaluated_rows += rows;
+                    ++pair.evaluated_batches;
+                } else {
+                    pair.means.add(one.mean - other.mean);
+                    pair.stds.add(one.std - other.std);
+                    pair.rows.add(rows);
+                }
+            }
+    }
+    void judge_pairs(const model::StepView& step, FindingSink& sink) {
+        for (auto& [ids, pair] : pairs_) {
+            if (pair.means.values().size() < kFewestPaired || pair.evaluated_rows < kFewestPairedRows)
+                continue;
+            if (pair.evaluated_batches < 2 && evaluated_again_ < kAgain) continue;
+            ++judged_;
+            const std::string &first = step.info(ids.first).name, &second = step.info(ids.second).name;
+            const std::string key = base::format("exchanged {} {}", first, second);
+            double apart = 0, exchanged = 0;
+            const auto batches = static_cast<double>(pair.means.values().size());
+            const auto add = [&](const Recent& ours, double theirs) {
+                const double level = mean_of(ours.values());
+                // Of so many rows as were evaluated, and of the mean of all batches.
+                const double share = mean_of(pair.rows.values()) / pair.evaluated_rows + 1 / batches;
+                const double error = spread(ours.values()) * std::sqrt(share);
+                if (!(error > 0)) return;
+                apart += std::pow((theirs - level) / error, 2);
+                exchanged += std::pow((theirs + level) / error, 2);
+            };
+            add(pair.means, pair.evaluated_mean / pair.evaluated_rows);
+            add(pair.stds, pair.evaluated_std / pair.evaluated_rows);
+            const bool is = apart > kApart && exchanged < kTogether && exchanged < kTogetherOfApart * apart &&
+                            is_one_input(first) && is_one_input(second);
+            if (!is) {
+                if (std::exchange(pair.is_firing, false)) sink.clear(key);
+                continue;
+            }
+            pair.is_firing = true;
+            const std::optional<double> ratio = loss_ratio();
+            model::Finding finding;
+            finding.key = key;
+            finding.mode = model::Mode::kEval;
+            finding.severity = !ratio || *ratio > kWorse ? model::Severity::kWarning : model::Severity::kInfo;
+            finding.tensor = first;
+            finding.message = base::format(
+                "{} and {} are exchanged in evaluation: the mean of the first less that of the second is {} "
+                "in training and {} in evaluation, and of their standard deviations it is {} and {}. With "
+                "the two the other way round, all that was compared is alike.",
+                first, second, human_number(mean_of(pair.means.values())),
+                human_number(pair.evaluated_mean / pair.evaluated_rows),
+                human_number(mean_of(pair.stds.values())),
+                human_number(pair.evaluated_std / pair.evaluated_rows));
+            if (ratio)
+                finding.message +=
+                    base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
+            finding.fix =
+                "Call the model in one way in training and evaluation: by the names of its arguments, as in "
+                "model(before=batch[\"before\"], after=batch[\"after\"]), not by the order of a dictionary.";
+            finding.evidence.push_back(
+                {"squared distance, in standard errors", apart, "with inputs exchanged", exchanged});
+            finding.plots = {{first, "mean"}, {second, "mean"}};
+            sink.fire(std::move(finding));
+        }
+    }
+    static double mean_of(std::span<const double> values) {
+        double sum = 0;
+        for (const double value : values) sum += value;
+        return sum / static_cast<double>(values.size());
     }
     void judge_own(FindingSink& sink) {
         constexpr const char* kKey = "own statistics";
@@ -727,6 +835,7 @@ class TrainValMismatch final : public Rule {
     std::map<std::string, std::size_t, std::less<>> given_;  // inputs of each pass, by whose they are
     Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
+    std::map<std::pair<model::TensorId, model::TensorId>, Pair> pairs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -30,6 +32,9 @@ const model::RuleInfo kVanishingGradient = {
         "towards the first layer (rank correlation of at least `decay`).\n"
         "- Layers in question: the weight matrices that get a gradient, in the order of the layers, where "
         "there are at least four.\n"
+        "- Layers of a policy: where the loss holds log-probabilities of choices that are multiplied by "
+        "data, it is a sum of terms of unlike size, for an actor and a critic. Then only the layers of one "
+        "container are compared, the one that has the most.\n"
         "- In depth, severity: a warning while the training does not learn, or while that share is less "
         "than a hundredth of `ratio`. Otherwise a note (info).\n"
         "- In time, layers: a layer is used eight times or more, one use after the other, as in a "
@@ -74,7 +79,13 @@ struct Layer {
     std::int32_t order = 0;
     model::TensorId tensor = 0;
     double rms = 0;
+    std::string_view container;  // of its module, such as `actor` of `actor.2`
 };
+
+std::string_view container_of(std::string_view module) {
+    const std::size_t end = module.rfind('.');
+    return end == std::string_view::npos ? std::string_view() : module.substr(0, end);
+}
 
 // Spearman's rank correlation of position and size. Layers come in order.
 double rank_correlation(const std::vector<Layer>& layers) {
@@ -115,6 +126,7 @@ class VanishingGradient final : public Rule {
                                     sign->place == "log_of_probability");
         // What is remembered from afar may be learned late: while a training goes on, it has twice as long.
         if (loss_.count() >= 2 * stall_ && loss_.count() % 10 == 0) judge_time(sink);
+        has_policy_ = has_policy_ || loop_fact(step, "loss_has_policy").has_value();
         layers_.clear();
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -122,8 +134,10 @@ class VanishingGradient final : public Rule {
             if (info.module_type.find("Embedding") != std::string::npos) continue;
             const model::Statistics& s = sample.statistics;
             if (s.l2 <= 0 || s.not_finite() > 0) continue;
-            layers_.push_back({info.layer, sample.tensor, s.l2 / std::sqrt(static_cast<double>(s.count))});
+            layers_.push_back({info.layer, sample.tensor, s.l2 / std::sqrt(static_cast<double>(s.count)),
+                               container_of(info.module)});
         }
+        if (has_policy_) keep_largest_container();
         if (layers_.empty()) return;
         std::stable_sort(layers_.begin(), layers_.end(), [](const Layer& a, const Layer& b) {
             return a.order != b.order ? a.order < b.order : a.tensor < b.tensor;
@@ -174,6 +188,24 @@ class VanishingGradient final : public Rule {
         double ratio = 0, uses = 0;  // the largest ratio of all looks
         model::StepIndex first = 0;
     };
+
+    // A policy's loss sums terms for an actor and a critic, whose gradients are of unlike size whatever their
+    // depth: they are no early and late layers of one chain, though they are called one after the other.
+    void keep_largest_container() {
+        const auto size_of = [this](std::string_view container) {
+            return std::count_if(layers_.begin(), layers_.end(),
+                                 [&](const Layer& layer) { return layer.container == container; });
+        };
+        std::string_view largest;
+        std::ptrdiff_t most = 0;
+        for (const Layer& layer : layers_) {
+            const std::ptrdiff_t size = size_of(layer.container);
+            if (size <= most) continue;
+            most = size;
+            largest = layer.container;
+        }
+        std::erase_if(layers_, [&](const Layer& layer) { return layer.container != largest; });
+    }
 
     void look_at_time(const model::StepView& step) {
         for (const LoopFact& fact : loop_facts(step, "gradient_through_time")) {
@@ -274,6 +306,7 @@ class VanishingGradient final : public Rule {
     std::uint64_t judged_ = 0, in_a_row_ = 0, lost_in_a_row_ = 0;
     std::optional<Time> time_;
     bool is_lost_in_time_ = false;
+    bool has_policy_ = false;    // the loss holds log-probabilities of choices, times data
     bool is_of_labels_ = false;  // the loss is minus the mean log-probability of labels, by hand
     model::StepIndex first_ = 0;
     std::size_t most_layers_ = 0;

@@ -21,30 +21,35 @@ const model::RuleInfo kWrongLoss = {
     .name = "wrong_loss",
     .title = "Regression loss for classes",
     .summary =
-        "Class indexes, or angles that go all around, are given to a loss that takes them for amounts.",
+        "Class indexes, or angles that go all around, are given to a loss that takes them for amounts; or an "
+        "absolute error makes every answer 0.",
     .when =
         "A regression loss is given targets that look like class indices, one-hot targets of which the "
-        "model learns little, or angles on both sides of where they begin anew.\n"
+        "model learns little, or angles on both sides of where they begin anew; or l1_loss has made all "
+        "predictions 0.\n"
         "- Losses: mse_loss, l1_loss, smooth_l1_loss or huber_loss.\n"
         "- Class indices (warning): there is one prediction per sample, or one for each pixel of an image. "
         "In all captured steps the targets are whole numbers from 0 to at most `classes` - 1, at least "
         "three different ones, each about equally frequent, as in a balanced data set. Judged after 30 "
         "steps.\n"
-        "- How they are recognised: by the sums of the targets, their sums of squares and their "
-        "histogram.\n"
+        "- How they are recognised: by the sums of the targets, their sums of squares and their histogram.\n"
         "- Pixels: here it is also enough that all classes but the most frequent one, the background, are "
         "about equally frequent, if these are at least three.\n"
         "- Class indices, note only (info): the typical error has become so small that rounding gives the "
         "right class.\n"
         "- One-hot targets (warning): after 200 steps the loss is above 80 % of that of a constant answer.\n"
+        "- Most targets are 0 (warning): l1_loss, of whose targets more than half are exactly 0, but not "
+        "all. At six looks in a row, from step 30 on, no prediction is further from 0 than 2 % of the "
+        "targets' root mean square, and not all are 0.\n"
         "- Angles (warning): in the graphs of two of the first steps, the model's angle, made by atan2 or "
         "torch.angle, is compared with a given one by one of these losses or their formula, written out.\n"
         "- Angles, which: given ones lie within a twelfth of a turn of both ends of one turn, and some are "
         "compared the longer way round, by more than half a turn.",
     .why =
         "The numbers of classes have no order: between 3 and 5 a model that is unsure answers 4, which is "
-        "neither. The loss falls, and accuracy stays poor. Angles of 359 and 1 degree are close, and such a "
-        "loss drives the one away from the other.",
+        "neither. The loss falls, and accuracy stays poor. The best constant answer to an absolute error is "
+        "the middle of the targets, which is 0 where most of them are. Angles of 359 and 1 degree are close, "
+        "and such a loss drives the one away from the other.",
     .fix =
         "One output per class, and torch.nn.functional.cross_entropy with the class index as target. Of "
         "angles, (1 - torch.cos(output - target)).mean().",
@@ -78,8 +83,9 @@ class WrongLoss final : public Rule {
             label_ = call.label->name;
             ++judged_;
             look(call);
+            look_at_middle(step, call, sink);
         }
-        if (function_.empty() || step.step() < 30) return;
+        if (function_.empty() || step.step() < kFirstJudged) return;
         last_ = step.step();
         judge(sink);
     }
@@ -126,6 +132,44 @@ class WrongLoss final : public Rule {
                           labels.zero * static_cast<std::uint64_t>(width) ==
                               labels.count * static_cast<std::uint64_t>(width - 1);
         is_one_hot_ = is_one_hot_ && ones;
+    }
+
+    // The absolute error is lowered by the median of what may come, whatever the few others are.
+    void look_at_middle(const model::StepView& step, const LossCall& call, FindingSink& sink) {
+        if (function_ != "l1_loss" || step.step() < kFirstJudged) return;
+        const model::Statistics& values = *call.predicted;
+        const double size = std::sqrt(labels_.std * labels_.std + labels_.mean * labels_.mean);
+        const double furthest = std::max(std::abs(values.min), std::abs(values.max));
+        // Predictions that are 0 altogether are those of units that are dead.
+        const bool is_there = 2 * labels_.zero > labels_.count && labels_.zero < labels_.count &&
+                              furthest > 0 && furthest <= kNearMiddle * size;
+        if (!is_there) {
+            if (at_middle_ >= kLooksAtMiddle) sink.clear(kMiddle);
+            at_middle_ = 0;
+            return;
+        }
+        if (at_middle_++ == 0) at_middle_since_ = step.step();
+        if (at_middle_ < kLooksAtMiddle) return;
+        const double zeros = 100 * static_cast<double>(labels_.zero) /
+                             static_cast<double>(std::max<std::uint64_t>(labels_.count, 1));
+        model::Finding finding;
+        finding.key = kMiddle;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = at_middle_since_;
+        finding.tensor = base::format("loss/{}", function_);
+        finding.message = base::format(
+            "{:.0f} % of the targets of {} are 0, and so have become all predictions: none is further from 0 "
+            "than {} at {} looks up to step {}, where the targets' mean is {}. The best constant answer to "
+            "an absolute error is the middle of the targets, not their mean.",
+            zeros, function_, base::human_number(furthest), at_middle_, step.step(),
+            base::human_number(labels_.mean));
+        finding.fix =
+            "Use a loss whose best answer is the mean: torch.nn.functional.poisson_nll_loss for counts, or "
+            "mse_loss; or predict first whether it is 0, and the amount where it is not.";
+        finding.evidence.push_back({"targets that are 0", zeros / 100, "limit", 0.5});
+        finding.evidence.push_back({"largest prediction", furthest, "mean of the targets", labels_.mean});
+        finding.plots = {{call.prediction->name, "max"}, {call.prediction->name, "mean"}};
+        sink.fire(std::move(finding));
     }
 
     // Whole numbers from 0 to the largest, each about equally frequent; nothing between them. The bins of the
@@ -197,8 +241,7 @@ class WrongLoss final : public Rule {
         finding.message = base::format(
             "The loss compares angles by their difference, in {} graphs up to step {}, and given ones lie on "
             "both sides of where a turn begins anew: there what is close counts as nearly a whole turn "
-            "apart, "
-            "and the model is driven the longer way round.",
+            "apart, and the model is driven the longer way round.",
             graphs_of_angles_, step.step());
         finding.fix =
             "loss = (1 - torch.cos(output - target)).mean(), or compare sine and cosine of the two. If "
@@ -242,13 +285,18 @@ class WrongLoss final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    static constexpr double kMostUneven = 0.1;        // nats from equally frequent
-    static constexpr std::int64_t kSmallestSide = 4;  // pixels
-    static constexpr std::uint64_t kGraphs = 2;       // that must show that angles are compared
+    static constexpr const char* kMiddle = "middle";
+    static constexpr model::StepIndex kFirstJudged = 30;
+    static constexpr std::uint64_t kLooksAtMiddle = 6;  // in a row, 50 steps apart
+    static constexpr double kNearMiddle = 0.02;         // of the targets' root mean square
+    static constexpr double kMostUneven = 0.1;          // nats from equally frequent
+    static constexpr std::int64_t kSmallestSide = 4;    // pixels
+    static constexpr std::uint64_t kGraphs = 2;         // that must show that angles are compared
 
     double most_;
     std::uint64_t judged_ = 0, graphs_of_angles_ = 0;
-    model::StepIndex last_ = 0, angles_since_ = 0;
+    std::uint64_t at_middle_ = 0;  // looks in a row at which all predictions are 0, as most targets are
+    model::StepIndex last_ = 0, angles_since_ = 0, at_middle_since_ = 0;
     std::string function_, label_, firing_;
     model::Statistics labels_;
     model::Histogram bins_;

@@ -79,6 +79,13 @@ ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
 }
 ACTIVATION_FUNCTIONS[torch.special.expit] = ("sigmoid", "sigmoid")
 
+_THRESHOLDS = frozenset(
+    getattr(home, word)
+    for home in (functional, torch)
+    for word in ("threshold", "threshold_")
+    if hasattr(home, word)
+)
+
 # These hold modules that they never call, or call without their hooks.
 _CALLED_AS_A_WHOLE = (nn.MultiheadAttention, torch.jit.ScriptModule)
 _WRAPPERS = {"DataParallel", "DistributedDataParallel"}
@@ -89,8 +96,26 @@ _WRAPPERS = {"DataParallel", "DistributedDataParallel"}
 _WRITTEN_OUT = re.compile("gelu|silu|swish|mish", re.IGNORECASE)
 
 
+def _is_rectifier(threshold: Any, value: Any) -> bool:
+    """Whether what is not above a threshold becomes 0, and all else is positive, as by a ReLU."""
+    return all(type(each) in (int, float) for each in (threshold, value)) and (
+        threshold >= 0 and value == 0
+    )
+
+
+def kind_of_call(function: Any, kind: str, args: Any, kwargs: Any) -> str:
+    """Of one of ACTIVATION_FUNCTIONS, whose kind may depend on what it is given."""
+    if function not in _THRESHOLDS:
+        return kind
+    threshold = args[1] if len(args) > 1 else kwargs.get("threshold")
+    value = args[2] if len(args) > 2 else kwargs.get("value")
+    return "relu" if _is_rectifier(threshold, value) else kind
+
+
 def activation_kind(module: nn.Module) -> str:
     """`relu`, `tanh`, `sigmoid`, `smooth`, or `none` when the module is no activation function."""
+    if isinstance(module, nn.Threshold) and _is_rectifier(module.threshold, module.value):
+        return "relu"
     for base in type(module).__mro__:
         if base in _KIND_OF_TYPE:
             return _KIND_OF_TYPE[base]

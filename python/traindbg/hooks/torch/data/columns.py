@@ -14,6 +14,7 @@ import torch
 
 from traindbg.hooks.torch.base.device import widest_of
 from traindbg.hooks.torch.base.later import may_read
+from traindbg.hooks.torch.data.joined import Together, scaled_with_input
 
 _FEWEST_STEPS = 3  # of a series
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
@@ -417,7 +418,7 @@ def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
     )
 
 
-Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", "Parts", None]
+Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", "Parts", Together, None]
 Look = Callable[[torch.Tensor, torch.Tensor], Found]
 # By the word that stands in the names of what is told.
 COLUMNS: dict[str, Look] = {
@@ -427,4 +428,5 @@ COLUMNS: dict[str, Look] = {
     "ordered": ordered_column,
     "grouped": group_means_column,
     "in_parts": parts_of_label,
+    "scaled": scaled_with_input,
 }

@@ -1,7 +1,8 @@
 """Operations that are not finite, or have no finite derivative, at a value that they may be given.
 
-A division by a length that may be 0, the logarithm of a probability that may be 0, a softmax by
-hand whose exponentials may overflow; and a softmax over one value, which is 1.
+A division by a length that may be 0, the logarithm of a probability that may be 0, a softmax or
+the logarithm of a sum of exponentials by hand, which may overflow; and a softmax over one value,
+which is 1.
 
 They are looked for in what the first forward passes call and in the graphs of their losses, and are
 only told, with where they are: whether anything was not finite is for the rules to see. No value is
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 # The facts.
 DIVIDES = "divides_by_measure"  # by a norm, a deviation, a sum: of an empty row it is 0
 LOGS = "logs_probability"  # a probability may be 0 in floating point
+LOGS_SUM = "logs_sum_of_exponentials"  # of unbounded values, which may be infinite
 SINGLE = "softmax_of_one"  # each value by itself: all of them become 1
+UNIT = "softmax_of_unit"  # the same of [samples, 1]: it may be a choice among one
 
 _MOST_LOOKS = 6  # steps
 _MOST_TOLD = 8  # places of a fact
@@ -46,6 +49,7 @@ def _named(*names: str) -> frozenset[Any]:
 
 _MEASURES = _named("norm", "vector_norm", "std", "var", "mean", "count_nonzero")
 _SUMS = _named("sum", "nansum")
+_RUNNING_SUMS = _named("cumsum", "cumsum_")
 _EXTREMES = _named("amax", "max", "amin", "min")
 _ROOTS = _named("sqrt", "sqrt_")
 _POWERS = _named("pow", "pow_", "__pow__")
@@ -62,12 +66,13 @@ _CLAMPS = _named("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_")
 # Those that pass on what they are given, in another shape or some of it.
 _SAME = _named(
     "__getitem__", "clone", "contiguous", "detach", "diag", "diagonal", "double", "expand",
-    "expand_as", "flatten", "float", "gather", "index_select", "permute", "reshape", "select",
-    "squeeze", "to", "transpose", "unsqueeze", "view",
+    "expand_as", "flatten", "flip", "float", "gather", "index_select", "permute", "reshape",
+    "select", "squeeze", "to", "transpose", "unsqueeze", "view",
 )  # fmt: skip
 WATCHED: frozenset[Any] = (
-    _MEASURES | _SUMS | _EXTREMES | _ROOTS | _POWERS | _PROBABILITIES | _EXPONENTIAL | _LOGARITHMS
-    | _ADDITIONS | _DIVISIONS | _INVERSES | _DIFFERENCES | _COMPLEMENTS | _CLAMPS | _SAME
+    _MEASURES | _SUMS | _RUNNING_SUMS | _EXTREMES | _ROOTS | _POWERS | _PROBABILITIES
+    | _EXPONENTIAL | _LOGARITHMS | _ADDITIONS | _DIVISIONS | _INVERSES | _DIFFERENCES
+    | _COMPLEMENTS | _CLAMPS | _SAME
 )  # fmt: skip
 
 
@@ -113,6 +118,14 @@ def _is_of_one(args: Any, kwargs: Any, result: Any) -> bool:
     node = result.grad_fn
     after = [] if node is None else next_nodes(node)
     return bool(after) and not any(map(compares_positions, after))
+
+
+def _is_of_unit(args: Any, kwargs: Any, result: Any) -> bool:
+    """A softmax over the one value of each sample."""
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    if not isinstance(dim, int) or type(result) is not torch.Tensor or result.dim() != 2:
+        return False
+    return dim % 2 == 1 and result.shape[1] == 1 < result.shape[0] and result.grad_fn is not None
 
 
 class _Mark(NamedTuple):
@@ -195,6 +208,8 @@ class HazardObserver:
         elif function in _LOGARITHMS:
             if mark == _PROBABILITY:
                 self._tell(LOGS, place)
+            elif mark == _SUM_OF_EXPONENTIALS:
+                self._tell(LOGS_SUM, place)
         elif function in _MEASURES:
             self._mark(result, _MEASURE)
         elif function in _SUMS:
@@ -202,6 +217,9 @@ class HazardObserver:
                 self._mark(result, _SUM_OF_EXPONENTIALS)
             elif mark not in (_PROBABILITY, _BOUNDED):  # theirs are far from 0
                 self._mark(result, _MEASURE)
+        elif function in _RUNNING_SUMS:
+            if mark == _EXPONENTIALS:
+                self._mark(result, _SUM_OF_EXPONENTIALS)
         elif function in _EXTREMES:
             self._mark(result, _LARGEST)
         elif function in _ROOTS or (function in _POWERS and _is_number(other, 0.5)):
@@ -210,6 +228,8 @@ class HazardObserver:
             self._mark(result, _PROBABILITY)
             if function in _SOFTMAXES and _is_of_one(args, kwargs, result):
                 self._tell(SINGLE, place)
+            elif function in _SOFTMAXES and _is_of_unit(args, kwargs, result):
+                self._tell(UNIT, place)
             elif function in _SOFTMAXES:
                 self._of_several.add(place)
         elif function in _EXPONENTIAL:
@@ -251,8 +271,9 @@ class HazardObserver:
 _PASS_ON = frozenset(
     {
         "AliasBackward0", "AsStridedBackward0", "CloneBackward0", "DiagonalBackward0",
-        "ExpandBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0",
-        "PermuteBackward0", "ReshapeAliasBackward0", "SelectBackward0", "SliceBackward0",
+        "ExpandBackward0", "FlipBackward0", "GatherBackward0", "IndexBackward0",
+        "IndexSelectBackward0", "PermuteBackward0", "ReshapeAliasBackward0", "SelectBackward0",
+        "SliceBackward0",
         "SqueezeBackward0", "SqueezeBackward1", "SqueezeBackward2", "TBackward0",
         "ToCopyBackward0", "TransposeBackward0", "UnbindBackward0", "UnsafeViewBackward0",
         "UnsqueezeBackward0", "ViewBackward0",
@@ -261,6 +282,7 @@ _PASS_ON = frozenset(
 # With a number: a `class Norm(torch.autograd.Function)` of the user's has a node without.
 _NORMS = re.compile(r"(LinalgVectorNorm|Norm|Std|Var|Mean|Sum)Backward\d+")
 _SUM_NODES = frozenset({"SumBackward0", "SumBackward1"})
+_RUNNING_SUM = "CumsumBackward0"
 _LOG_NODES = frozenset({"LogBackward0", "Log2Backward0", "Log10Backward0"})
 _PROBABILITY_NODES = frozenset({"SigmoidBackward0", "SoftmaxBackward0"})
 _CLAMP_NODES = frozenset({"ClampBackward1", "ClampMinBackward0"})  # at numbers
@@ -276,16 +298,31 @@ def _behind(node: Any) -> Any:
     return None
 
 
-def _is_sum_of_exponentials(node: Any) -> bool:
+def _are_exponentials(node: Any) -> bool:
     node = _behind(node)
-    if node is None or node.name() not in _SUM_NODES:
-        return False
-    node = _behind(edges_of(node)[0])
     if node is None or node.name() != "ExpBackward0":
         return False
     inner = _behind(edges_of(node)[0])
     # Perhaps with the largest taken off, and then none overflows.
     return inner is None or inner.name() != "SubBackward0"
+
+
+def _is_sum_of_exponentials(node: Any) -> bool:
+    node = _behind(node)
+    if node is None or (node.name() not in _SUM_NODES and node.name() != _RUNNING_SUM):
+        return False
+    return _are_exponentials(edges_of(node)[0])
+
+
+def _is_log_of_exponentials(node: Any) -> bool:
+    """The logarithm of a sum of exponentials, or of two such sums or exponentials."""
+    node = _behind(edges_of(node)[0])
+    if node is not None and node.name() == "AddBackward0":
+        added = [edge for edge in edges_of(node) if edge is not None]
+        return len(added) == 2 and all(
+            _are_exponentials(each) or _is_sum_of_exponentials(each) for each in added
+        )
+    return _is_sum_of_exponentials(node)
 
 
 def _is_measure(node: Any) -> bool:
@@ -360,13 +397,15 @@ def is_log_of_probability(node: Any) -> bool:
 
 
 def hazards_in(nodes: Iterable[Any]) -> list[str]:
-    """The facts that the nodes of a graph show: DIVIDES, LOGS."""
+    """The facts that the nodes of a graph show: DIVIDES, LOGS, LOGS_SUM."""
     found: set[str] = set()
     for node in nodes:
         name = node.name()
         if name in _LOG_NODES:
             if is_log_of_probability(node):
                 found.add(LOGS)
+            elif _is_log_of_exponentials(node):
+                found.add(LOGS_SUM)
         elif name == "DivBackward0":
             edges = edges_of(node)
             if len(edges) > 1 and _is_sum_of_exponentials(edges[1]):

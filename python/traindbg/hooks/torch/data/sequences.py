@@ -41,6 +41,7 @@ _FEWEST = 16  # values that are compared, positions that are looked at
 _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
 _NOTHING = 1e-30  # of a weight, or less
+_TINY = -1e-3  # so much added to a score, or less than that below 0, hides nothing
 _MOST_NODES = 32  # of a graph that are gone through
 _MOST_TARGETS = 8  # of a step, that may be the next values of an input
 
@@ -70,6 +71,8 @@ _PASSING = _named(
 )  # fmt: skip
 # By which scores are given a mask before the softmax.
 _ADDING = _named("add", "add_", "__add__", "__radd__", "__iadd__")
+# By which masked scores are replaced by a number.
+_FILLING = _named("masked_fill", "masked_fill_", "where")
 _PRODUCTS = _named("matmul", "__matmul__")
 _CUTTING = frozenset({torch.Tensor.__getitem__})
 MIXERS: frozenset[Any] = (
@@ -169,6 +172,25 @@ def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> Flag:
         return flag(is_added & ((mask == ones.tril()).all() | (mask == ones.triu(1)).all()))
     turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
     return flag(is_added & (turns <= 1).all())
+
+
+def _hides_next_to_nothing(mask: torch.Tensor | None) -> Flag:
+    """A mask of 0 and one number just below it: -1e-9, say, where -1e9 was meant."""
+    if mask is None or not mask.is_floating_point() or not 0 < mask.numel() <= _MOST_CELLS:
+        return False
+    mask = mask.detach()
+    least = mask.amin()
+    is_tiny = (least < 0) & (least >= _TINY)
+    return flag(is_tiny & ((mask == 0) | (mask == least)).all() & (mask == 0).any())
+
+
+def _is_filled_with_tiny(function: Any, args: Any, kwargs: Any) -> bool:
+    """The same of a number that takes the place of masked scores."""
+    if function in (torch.where, torch.Tensor.where):
+        numbers = (*args[1:], kwargs.get("input"), kwargs.get("other"))
+    else:
+        numbers = (args[2] if len(args) > 2 else kwargs.get("value"),)
+    return any(isinstance(number, float) and _TINY <= number < 0 for number in numbers)
 
 
 def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> tuple[torch.Tensor, int] | None:
@@ -339,6 +361,16 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Fl
     if padding is not None:
         shown = shown & _shown(padding.reshape(batch, -1), shows=False)[:rows, None, :]
     return shown, [_is_added_by_mistake(mask), _is_added_by_mistake(padding)]
+
+
+def _masks_given(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """Those that attention in one call is given."""
+    if function is _multi_head:
+        given = _multi_head_signature.bind(*args, **kwargs).arguments
+        masks = [given.get("attn_mask"), given.get("key_padding_mask")]
+    else:
+        masks = [args[3] if len(args) > 3 else kwargs.get("attn_mask")]
+    return [mask for mask in masks if isinstance(mask, torch.Tensor) and not mask.requires_grad]
 
 
 def _is_repeated(args: Any, kwargs: Any) -> Flag | None:
@@ -530,12 +562,14 @@ class _Seen:
         masks: Sequence[_Mask],
         added: Sequence[tuple[str, list[Flag]]],
         repeated: Sequence[tuple[str, Flag]],
+        tiny: Sequence[tuple[str, Flag]],
         targets: Sequence[Target],
         is_all: bool,
     ) -> None:
         self._is_all = is_all  # no other inputs were given, to no other model
         self._inputs, self._calls, self._masks = inputs, calls, masks
         self._added, self._repeated, self._targets = added, repeated, targets
+        self._tiny = tiny
 
     @property
     def tensors(self) -> list[torch.Tensor]:
@@ -547,7 +581,7 @@ class _Seen:
             found += [call.sees_later, *(call.sight or ())]
         found += [tensor for mask in self._masks for tensor in (mask.shown, mask.blind)]
         found += [flag for _, flags in self._added for flag in flags]
-        found += [flag for _, flag in self._repeated]
+        found += [flag for _, flag in (*self._repeated, *self._tiny)]
         for target in self._targets:
             found += [target.values, target.margin]
         return [value for value in found if isinstance(value, torch.Tensor)]
@@ -571,6 +605,7 @@ class _Seen:
             [_Mask(mask.place, of(mask.shown), of(mask.blind)) for mask in self._masks],
             [(place, [of(flag) for flag in flags]) for place, flags in self._added],
             [(place, of(flag)) for place, flag in self._repeated],
+            [(place, of(flag)) for place, flag in self._tiny],
             [
                 target._replace(values=of(target.values), margin=of(target.margin))
                 for target in self._targets
@@ -700,6 +735,9 @@ class _Seen:
         added = {place: None for place, flags in self._added if any(map(bool, flags))}
         if self._masks or added:
             yield "masks_added", len(added), next(iter(added), "")
+        tiny = list(dict.fromkeys(place for place, is_tiny in self._tiny if is_tiny))
+        if tiny:
+            yield "masks_tiny", len(tiny), tiny[0]
         if self._repeated:
             places = dict.fromkeys((place for place, _ in self._repeated), False)
             for place, is_repeated in self._repeated:
@@ -759,6 +797,8 @@ class SequenceObserver:
         self._calls: list[_Call] = []
         self._added: list[tuple[str, list[Flag]]] = []  # whether one of them holds, by place
         self._repeated: list[tuple[str, Flag]] = []  # masks of each head, by their places
+        self._tiny: list[tuple[str, Flag]] = []  # whether masks hide nothing, by their places
+        self._filled: dict[int, weakref.ref[torch.Tensor]] = {}  # scores, by their ids
         self._masks: list[_Mask] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
@@ -816,6 +856,8 @@ class SequenceObserver:
         if function in _CUTTING:
             self._cut(args)
             return
+        if function in _FILLING and _is_filled_with_tiny(function, args, kwargs):
+            self._filled[id(result)] = weakref.ref(result)
         if function in _HIDING or function in _PASSING:
             self._weights_used(function, args, kwargs, result)
             return
@@ -849,6 +891,8 @@ class SequenceObserver:
                 of = _of_multi_head if function is _multi_head else _of_scaled_dot_product
                 shown, is_added = of(args, kwargs)
                 self._attention_called(place, shown, is_added)
+                for mask in _masks_given(function, args, kwargs):
+                    self._say_tiny(place, _hides_next_to_nothing(mask))
                 repeated = _is_repeated(args, kwargs) if function is _multi_head else None
                 if repeated is not None:
                     self._repeated.append((place, repeated))
@@ -866,12 +910,25 @@ class SequenceObserver:
                 self._sums[id(result)] = _Sum(weakref.ref(result), added)
                 return
 
-    def _is_given_sum(self, scores: Any) -> Flag:
-        """Whether a softmax is given scores to which a mask of ones and zeros was added."""
+    def _added_mask(self, scores: Any) -> torch.Tensor | None:
+        """What was added to the scores that a softmax is given."""
         known = self._sums.get(id(scores))
         if known is None or known.result() is not scores or capturing_graph(scores):
-            return False
-        return _is_plain(known.added) and _is_mask_added_to_scores(known.added, scores)
+            return None
+        return known.added if _is_plain(known.added) else None
+
+    def _is_hardly_masked(self, scores: Any) -> Flag:
+        """Whether a softmax is given scores that a mask leaves next to as they were."""
+        filled = self._filled.get(id(scores))
+        if filled is not None and filled() is scores:
+            return True
+        added = self._added_mask(scores)
+        is_mask = added is not None and added.shape[-1] == scores.shape[-1]
+        return _hides_next_to_nothing(added) if is_mask else False
+
+    def _say_tiny(self, place: str, is_tiny: Flag) -> None:
+        if is_tiny is not False:
+            self._tiny.append((place, is_tiny))
 
     def _softmax_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
         if not isinstance(result, torch.Tensor) or result.dim() not in (2, 3, 4):
@@ -892,7 +949,10 @@ class SequenceObserver:
                 return
         calls, masks = len(self._calls), len(self._masks)
         scores = args[0] if args else kwargs.get("input")
-        is_added = False if is_turned else self._is_given_sum(scores)
+        added = None if is_turned else self._added_mask(scores)
+        # Whether it is of ones and zeros.
+        is_added = False if added is None else _is_mask_added_to_scores(added, scores)
+        self._say_tiny(place, self._is_hardly_masked(scores))
         shown, blind = _of_softmax(weights), None
         if shown is not None and _is_plain(scores) and scores.dim() > 2 and not is_average:
             hidden = scores.detach()
@@ -1023,6 +1083,7 @@ class SequenceObserver:
             self._masks,
             self._added,
             self._repeated,
+            self._tiny,
             self._targets,
             self._is_all,
         )

@@ -2,7 +2,7 @@
 
 A step moves a running value by `momentum` of the way to that of the batch. So the batch's own
 mean and variance are told by the running ones before and after the step, and nothing has to be
-looked at in between.
+looked at in between. Without a momentum, None, the running values are the mean of all batches.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Gap(NamedTuple):
 
     place: str
     size: float  # of the typical channel: mean in deviations, or deviation as a share
-    momentum: float
+    momentum: float  # the batch's share of the running values
     left: float  # the share of the running values that is still what they started with
+    is_of_all: bool = False  # they are the mean of all batches: there is no momentum
 
 
 class _Kept(NamedTuple):
@@ -43,6 +44,11 @@ def _batches(norm: Any) -> int:
     return int(norm.num_batches_tracked)
 
 
+def _share_of(norm: Any, batches: int) -> float:
+    """What share of the running values the last of so many batches is."""
+    return 1 / batches if norm.momentum is None else float(norm.momentum)
+
+
 class Norms:
     """The running statistics when a step began."""
 
@@ -54,7 +60,6 @@ class Norms:
             for name, module in model.named_modules()
             if isinstance(module, nn.modules.batchnorm._BatchNorm)
             and module.training
-            and module.momentum is not None
             and isinstance(module.running_mean, torch.Tensor)
             and isinstance(module.num_batches_tracked, torch.Tensor)
         ]
@@ -85,18 +90,22 @@ class Norms:
         worst: Gap | None = None
         for place, kept, counted, mean, variance in self._kept:
             norm = kept()
-            if norm is None or _batches(norm) != counted + 1 or not 1e-6 < norm.momentum <= 1:
+            if norm is None or _batches(norm) != counted + 1:
+                continue
+            share = _share_of(norm, counted + 1)
+            if not 1e-6 < share <= 1 or (norm.momentum is None and counted == 0):
                 continue
             with own_operations():
-                batch_mean = mean + (norm.running_mean - mean) / norm.momentum
-                batch_variance = variance + (norm.running_var - variance) / norm.momentum
+                batch_mean = mean + (norm.running_mean - mean) / share
+                batch_variance = variance + (norm.running_var - variance) / share
                 deviation = variance.clamp_min(1e-12).sqrt()
                 shift = (batch_mean - mean).abs() / deviation
                 scale = (batch_variance.clamp_min(0).sqrt() / deviation - 1).abs()
                 size = float(torch.maximum(shift, scale).median())
             if worst is None or size > worst.size:
-                left = (1 - norm.momentum) ** (counted + 1)
-                worst = Gap(place, size, float(norm.momentum), left)
+                is_of_all = norm.momentum is None
+                left = 0.0 if is_of_all else (1 - share) ** (counted + 1)
+                worst = Gap(place, size, share, left, is_of_all)
         return worst
 
     def noise(self) -> tuple[float, str] | None:
@@ -109,7 +118,7 @@ class Norms:
         for place, kept, counted, mean, variance in self._kept:
             norm = kept()
             many = 0 if norm is None else _batches(norm) - counted
-            if norm is None or many < 2 or not 1e-6 < norm.momentum < 1:
+            if norm is None or norm.momentum is None or many < 2 or not 1e-6 < norm.momentum < 1:
                 continue
             left = (1 - norm.momentum) ** many
             weights = [norm.momentum * (1 - norm.momentum) ** k for k in range(min(many, 1000))]

@@ -13,6 +13,7 @@ import torch
 
 from traindbg.hooks.torch.base.nodes import SAME_ELEMENTS, SAME_VALUE, edges_of, is_leaf, next_nodes
 from traindbg.hooks.torch.data.hazards import hazards_in
+from traindbg.hooks.torch.losses.functions import written_by_user
 from traindbg.hooks.torch.losses.latents import Latent, latents_in
 from traindbg.hooks.torch.losses.sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch.losses.softmax_twice import given_to_first_softmax
@@ -73,6 +74,7 @@ class Graph(NamedTuple):
     softmax_twice: str | None
     # The same of what is given to a sigmoid before a loss, and the fact that tells which loss.
     sigmoid_twice: tuple[str, str] | None
+    written: list[Any]  # nodes of functions of the user's own. Not to be kept.
 
 
 class _Affine(NamedTuple):
@@ -297,6 +299,7 @@ def look_at_graph(
         None
         if squashed is None
         else (_layer_behind(squashed.given, layers, owners), squashed.fact),
+        [node for node in consumers if written_by_user(node)],
     )
 
 

@@ -6,6 +6,7 @@ the tensor whose backward pass begins. No node is kept.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +23,7 @@ _MOST_STEPS = 64  # along a chain
 _MOST_BACK = 4
 _FIRST_LABELS = 64
 _KEY = "traindbg"
+_KEY_OF_SUM = "traindbg_sum"
 DENSITY = "log_prob"  # what `loss_sign` calls a log-probability of torch.distributions
 
 # Losses that are zero or more, whatever they are given of the right kind.
@@ -50,6 +52,9 @@ _MEANS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackwa
 _PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0"})
 _BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
 _MOST_OF_MASK = 1 << 16
+_ROUNDING = 1e-5
+_NO_CLASS = -100  # as losses of classes leave it out
+_sums = itertools.count(1)
 
 
 class _Mark(NamedTuple):
@@ -60,6 +65,7 @@ class _Mark(NamedTuple):
     value: float | None  # None: on a device
     is_mean: bool
     labels: int  # differs for other ones; 0: there are none
+    summed: int = 0  # how many labels it is of
 
 
 class Root(NamedTuple):
@@ -89,9 +95,26 @@ def mark_loss(
         return
     target = args[1] if len(args) > 1 else kwargs.get("target")
     labels = _print_of(target) if isinstance(target, torch.Tensor) and _has_memory(target) else 0
+    count = target.numel() if isinstance(target, torch.Tensor) else 0
     known = number_in(value) if may_read(value) else None
     is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
-    node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
+    node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels, count)
+
+
+def mark_sum(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """The same of a classification's sum over its labels, which is seen as their mean elsewhere."""
+    target = args[1] if len(args) > 1 else kwargs.get("target")
+    node: Any = getattr(value, "grad_fn", None)
+    if not isinstance(target, torch.Tensor) or not _has_memory(target) or not may_read(value):
+        return
+    if node is None or not isinstance(getattr(node, "metadata", None), dict):
+        return
+    ignored = kwargs.get("ignore_index")
+    with own_operations():
+        counted = target.detach() != (_NO_CLASS if ignored is None else ignored)
+        count = number_in(counted.sum())
+    mark = _Mark(name, next(_sums), number_in(value), False, _print_of(target), int(count))
+    node.metadata[_KEY_OF_SUM] = mark
 
 
 def value_marked(node: Any) -> float | None:
@@ -140,9 +163,13 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             # Divided by a number that is 1 it is the very value, too.
             is_whole = is_undivided or _is_whole(root, mark)
             same = is_whole and sign == 1
-            return Root(
-                True, mark.name, mark.number, sign, is_never, mark.is_mean, same, mark.labels
-            )
+            is_mean = mark.is_mean
+            if not same and not is_mean and _is_own_mean(root, mark):
+                same = is_mean = True
+            return Root(True, mark.name, mark.number, sign, is_never, is_mean, same, mark.labels)
+        total = _metadata(node).get(_KEY_OF_SUM)
+        if isinstance(total, _Mark) and _is_own_mean(root, total):
+            return Root(True, total.name, total.number, 1, False, True, True, total.labels)
         name = node.name()
         after = next_nodes(node)
         if (name == "LogSoftmaxBackward0" or _is_written_log_softmax(node)) and picks:
@@ -291,6 +318,14 @@ def _is_mask(node: Any) -> bool:
 def _is_whole(root: torch.Tensor, mark: _Mark) -> bool:
     value = mark.value
     return value is not None and value != 0 and may_read(root) and number_in(root) == value
+
+
+def _is_own_mean(root: torch.Tensor, mark: _Mark) -> bool:
+    """Whether a sum was divided by the number of its own labels: a mean that is written out."""
+    value = mark.value
+    if value is None or value == 0 or mark.summed < 2 or not may_read(root):
+        return False
+    return abs(number_in(root) * mark.summed - value) <= _ROUNDING * abs(value)
 
 
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:

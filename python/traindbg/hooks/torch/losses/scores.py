@@ -1,9 +1,14 @@
-"""Whether a loss that is written out is a weighted sum of raw scores, and of nothing else.
+"""Whether a loss that is written out takes raw scores for what a softmax or sigmoid gave.
 
+A loss may be a weighted sum of raw scores, and of nothing else:
 `-(labels * logits).sum(1).mean()` and `-logits.gather(1, labels).mean()` are cross-entropies whose
 logarithm of the softmax was forgotten: without its sum over all classes nothing bounds them. In the
 graph each term of such a loss is linear, back to what a matrix product or a convolution gave; and
 on the way the scores are multiplied with rows that are distributions, or one of each row is picked.
+
+Or it takes the logarithm of raw scores that are cut off at 0 and 1, as one does with probabilities:
+`-torch.log(torch.clamp(scores, 1e-7, 1 - 1e-7))[rows, labels].mean()`. Scores outside, which
+probabilities never are, get no gradient.
 """
 
 from __future__ import annotations
@@ -61,6 +66,12 @@ _OF_SIZES = frozenset(
     {"AbsBackward0", "LinalgVectorNormBackward0", "NormBackward1", "PowBackward0"}
 )
 _LEAF = "torch::autograd::AccumulateGrad"
+_LOGARITHMS = frozenset({"LogBackward0", "Log2Backward0", "Log10Backward0"})
+_PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0", "SliceBackward0"})
+_MOST_BEHIND = 16  # nodes between a logarithm and where its values are cut off
+_EDGE = 1e-2  # how far from 0 and 1 probabilities are cut off
+_LEAST_OUTSIDE = 0.1  # of the scores: at the start about half of them are below zero
+_BEYOND_ROUNDING = 1e-3  # from 0 and 1
 
 
 def _is_row_of_scores(shape: Shape | None) -> bool:
@@ -151,3 +162,78 @@ def is_made_of_raw_scores(loss: torch.Tensor) -> bool:
         else:
             return False
     return found
+
+
+def _is_number_in(number: Any, low: float, high: float) -> bool:
+    return isinstance(number, (int, float)) and low <= number <= high
+
+
+def _cut_off_before(logarithm: Any) -> Any:
+    """The node that cuts off at 0 and 1 what a logarithm is taken of. None: there is none."""
+    node = logarithm.next_functions[0][0]
+    for _ in range(_MOST_BEHIND):
+        if node is None:
+            return None
+        name = node.name()
+        if name == "ClampBackward1":
+            low, high = getattr(node, "_saved_min", None), getattr(node, "_saved_max", None)
+            is_at_ends = _is_number_in(low, 0, _EDGE) and _is_number_in(high, 1 - _EDGE, 1)
+            return node if is_at_ends else None
+        edges = [edge[0] for edge in node.next_functions if edge[0] is not None]
+        is_passed_on = name in _RESHAPED or name in _PICKS or name == "RsubBackward1"  # 1 - p
+        if not is_passed_on or len(edges) != 1:
+            return None
+        node = edges[0]
+    return None
+
+
+def _picked_from(edge: tuple[Any, int]) -> tuple[Any, int]:
+    """Of what was picked of scores, before it was cut off, the scores."""
+    for _ in range(_MOST_BEHIND):
+        node = edge[0]
+        if node is None or node.name() not in _PICKS:
+            break
+        edge = node.next_functions[0]
+    return edge
+
+
+def _are_mostly_outside(scores: torch.Tensor | None) -> bool:
+    """Whether no softmax and no sigmoid can have given many of them."""
+    if (
+        scores is None
+        or type(scores) is not torch.Tensor
+        or scores.layout != torch.strided
+        or not scores.is_floating_point()
+        or not 0 < scores.numel() <= _MOST_ELEMENTS
+        or capturing_graph(scores)
+    ):
+        return False
+    with own_operations():
+        values = scores.detach().to(torch.float32)
+        outside = (values < -_BEYOND_ROUNDING) | (values > 1 + _BEYOND_ROUNDING)
+        return bool(outside.float().mean().item() >= _LEAST_OUTSIDE)
+
+
+def cuts_off_raw_scores(loss: torch.Tensor) -> bool:
+    """Whether the loss takes logarithms of raw scores that are cut off at 0 and 1.
+
+    Reads the graph of `loss`, and keeps nothing of it. Waits for a device, once, where such a
+    logarithm is found.
+    """
+    nodes: list[Any] = [loss.grad_fn]
+    seen: set[Any] = set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > _MOST_NODES:
+            return False
+        name = node.name()
+        if name in _LOGARITHMS:
+            cut = _cut_off_before(node)
+            if cut is not None and _are_raw(_picked_from(cut.next_functions[0])):
+                return _are_mostly_outside(saved_by(cut, "self"))
+        elif name in _LINEAR or name in _PICKS or name in ("MulBackward0", "DivBackward0"):
+            nodes += [edge[0] for edge in node.next_functions]
+    return False

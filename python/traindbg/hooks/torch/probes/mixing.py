@@ -433,6 +433,17 @@ class _Following:
         ]
 
 
+def _is_by_loader(way: _Following, of_each: int) -> bool:
+    """Whether labels for each step of sequences begin with the samples, and not with the steps.
+
+    A loader draws so many of them at random, and none is known to hand out as many as there are
+    steps.
+    """
+    is_drawn = way.samples in sizes.dealt and way.samples not in sizes.in_order
+    is_other = of_each != way.samples and of_each not in sizes.dealt | sizes.in_order
+    return way.axis == 0 and is_drawn and is_other
+
+
 class MixingObserver:
     """What the forward passes of one step after the other do with their samples.
 
@@ -495,7 +506,8 @@ class MixingObserver:
         ways = [
             way
             for way in self._ways
-            if way.samples == samples >= _FEWEST and (of_each == 1 or of_each not in way.shape[1:])
+            if way.samples == samples >= _FEWEST
+            and (of_each == 1 or of_each not in way.shape[1:] or _is_by_loader(way, of_each))
         ]
         if len(ways) != 1 or not self._is_sure(ways[0]):
             self._told = [(FOLLOWED, 0.0, "")]

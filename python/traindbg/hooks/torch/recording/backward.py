@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _TRAIN = _core.TRAIN
 _LOOP = _core.ROLE_BITS["loop"]
+_CLASSES = _core.ROLE_BITS["classes"]
 # From so many backward passes without a step on, gradients are asked whether they are finite.
 _PASSES_UNTIL_A_LOOK = 16
 _PASSES_WITH_A_LOOK = 24  # from there on, where none overflowed
@@ -141,6 +142,8 @@ class BackwardObserver:
                     guarded("weights of classes", self._dense_weights.backward_begins, root)
                 if isinstance(root, torch.Tensor) and root.numel() == 1:
                     guarded("loop", self._losses.tell_unreduced, root)
+            if self._hot.due & (_LOOP | _CLASSES) and type(root) is torch.Tensor:
+                guarded("labels", self._losses.take_picked, root)
         elif self._hot.due & _LOOP:
             self._take_cleared()
         if self._hot.due & _LOOP:
@@ -249,7 +252,7 @@ class BackwardObserver:
                 name = f"{role}/{found.function}"
                 self._tensors.take(_TRAIN, self._tensors.id_of(name, role, tensor), tensor)
             if self._drivers.is_at_the_start():
-                guarded("labels", self._facts.compare_with_input, found.target)
+                guarded("labels", self._facts.compare_with_input, found.target, True)
 
     def _tell_repeated_target(self, found: WrittenOut) -> None:
         """Whether a target (n,) was compared with a prediction (n, n), each value n times."""

@@ -30,6 +30,7 @@ from traindbg.hooks.torch.base.names import (
     activation_kind,
     class_name,
     is_leaf,
+    kind_of_call,
     tensors_in,
 )
 from traindbg.hooks.torch.data.sequences import MIXERS
@@ -216,7 +217,8 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
             risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
-            called(known[0], known[1], result)  # a softmax is heard of by others, too
+            kind = kind_of_call(func, known[1], args, kwargs or {})
+            called(known[0], kind, result)  # a softmax is heard of by others, too
         if attended is not None and func in ATTENTION_FUNCTIONS:
             attended(func, args, kwargs or {}, result)
         if mixed is not None and func in MIXERS:

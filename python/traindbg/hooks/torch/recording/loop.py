@@ -33,6 +33,7 @@ from traindbg.hooks.torch.evaluations.norms import Norms
 from traindbg.hooks.torch.losses.angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch.losses.collapse import Outputs
 from traindbg.hooks.torch.losses.compared import summed_output
+from traindbg.hooks.torch.losses.functions import ReturnedGradients
 from traindbg.hooks.torch.losses.given import GivenInEvaluation
 from traindbg.hooks.torch.losses.graph import Graph, look_at_graph
 from traindbg.hooks.torch.losses.holders import holder_of
@@ -46,7 +47,7 @@ from traindbg.hooks.torch.losses.overlap import lowers_overlap
 from traindbg.hooks.torch.losses.policy import has_policy, is_lowered
 from traindbg.hooks.torch.losses.ratios import lowers_signal_ratio
 from traindbg.hooks.torch.losses.root import Root, mark_loss, root_of
-from traindbg.hooks.torch.losses.scores import is_made_of_raw_scores
+from traindbg.hooks.torch.losses.scores import cuts_off_raw_scores, is_made_of_raw_scores
 from traindbg.hooks.torch.losses.seam import ignores_seam
 from traindbg.hooks.torch.losses.through_time import ThroughTime
 from traindbg.hooks.torch.steps.slopes import Slopes
@@ -197,6 +198,7 @@ class LoopObserver:
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
+        self._returned: ReturnedGradients | None = None
         self._untrained = Untrained(teller, models)
         self.slopes = Slopes(teller, models, hot)
         self._first: set[str] = set()  # modules that run before all that are trained, and are not
@@ -235,12 +237,12 @@ class LoopObserver:
         if self._outputs is not None:
             self._outputs.end()
         self.given_in_evaluation.end()
-        if self._times is not None:
-            self._times.end()
+        self._end_hooks_of_graph()
         self._untrained.clear()
         self.slopes.clear()
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
+        self._returned = None
         self._target_is_made = False
         self._compared_to_itself = self._is_of_cosines = None
         self._penalized = None
@@ -321,13 +323,17 @@ class LoopObserver:
         self._outputs.forget()
         return known
 
+    def _end_hooks_of_graph(self) -> None:
+        for each in (self._times, self._returned):
+            if each is not None:
+                each.end()
+
     def backward_ended(self, retains: bool) -> None:
         before = self._pass_before
         if before is None or (_graph_task is not None and _graph_task() != -1):
             return
         self._pass_before = None
-        if self._times is not None:
-            self._times.end()
+        self._end_hooks_of_graph()
         self._untrained.backward_ended()
         self._retained = self._retained or retains
         for parameter, state in self._gradients_now():
@@ -386,6 +392,8 @@ class LoopObserver:
         tell = self._teller.fact
         if is_made_of_raw_scores(root):
             tell("loss_is_raw_scores", 1)
+        if cuts_off_raw_scores(root):
+            tell("loss_cuts_off_raw_scores", 1)
         if graph.softmax_twice is not None:
             tell("softmax_twice", 1, graph.softmax_twice)
         if graph.sigmoid_twice is not None:
@@ -408,6 +416,8 @@ class LoopObserver:
         self.look_at_latents(root)
         if graph.repeated or graph.sequences:
             self._times = ThroughTime(graph.repeated, graph.sequences)
+        if graph.written:
+            self._returned = ReturnedGradients(graph.written)
         if graph.affine > 0:
             tell("affine_layers", graph.affine)
             place = graph.adjacent[0] if graph.adjacent else ""
@@ -647,6 +657,9 @@ class LoopObserver:
         if self._times is not None:
             for place, first, last, uses in self._times.ends():
                 self._tell_through_time(place, first, last, uses)
+        if self._returned is not None:
+            for function, times in self._returned.astray():
+                tell("gradient_gone_astray", times, function)
         if self._outputs is not None:
             for spread in self._outputs.spreads():
                 tell("output_deviation", spread.deviation, spread.place + spread.suffix)
@@ -688,6 +701,8 @@ class LoopObserver:
             tell("norm_gap", gap.size, gap.place)
             tell("norm_momentum", gap.momentum, gap.place)
             tell("norm_start_left", gap.left, gap.place)
+            if gap.is_of_all:
+                tell("norm_of_all_batches", 1, gap.place)
         noise = self._norms.noise() if self._norms is not None and self._passes > 1 else None
         if noise is not None:
             tell("norm_noise", *noise)

@@ -162,6 +162,7 @@ class Facts:
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
         self._last_shape = torch.Size()  # its shape
         self._is_table, self._compared = False, 0  # what the labels are compared with; its number
+        self._further_table: tuple[weakref.ref[torch.Tensor], int] | None = None  # behind series
         self._places: int | None = None  # of that in containers, where it was given twice
 
     def forget(self) -> None:
@@ -285,8 +286,13 @@ class Facts:
             self._input = self._last_input = weakref.ref(tensor)
             self._last_shape = tensor.shape
             self._is_table, self._compared = is_table(tensor), 0
+            self._further_table = None
         elif mode == _TRAIN and self._hot.due & _LOOP and not self._is_table and is_table(tensor):
             self._input, self._is_table, self._compared = weakref.ref(tensor), True, number
+        elif mode == _TRAIN and self._hot.due & _LOOP and self._further_table is None:
+            is_behind_series = len(self._last_shape) == 3 and tensor.dim() == 2
+            if is_behind_series and is_table(tensor) and tensor.shape[1] > 1:
+                self._further_table = weakref.ref(tensor), number
 
     def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         if mode == _TRAIN:
@@ -484,10 +490,20 @@ class Facts:
         if count is not None:
             self._tensors.tell("random_numbers_set_back", count, always=True)
 
-    def compare_with_input(self, label: torch.Tensor) -> None:
-        """Whether a column of the model's input says what the label is."""
+    def compare_with_input(self, label: torch.Tensor, is_computed: bool = False) -> None:
+        """Whether a column of the model's input says what the label is.
+
+        Where there is one label for each row, of a table behind series rather than of these.
+        `is_computed`: labels that the model is given, too, could not be told by where they lie.
+        """
         given, self._input = self._input, None
         tensor = None if given is None else given()
+        further, self._further_table = self._further_table, None
+        if further is not None and tensor is not None and not is_computed:
+            table = further[0]()
+            is_labelled = table is not None and label.numel() == table.shape[0]
+            if table is not None and is_labelled and not _is_part_of(label, table):
+                tensor, self._compared = table, further[1]
         if type(tensor) is not torch.Tensor or type(label) is not torch.Tensor:
             return
         if not self._hot.due & _LOOP or capturing_graph(tensor):

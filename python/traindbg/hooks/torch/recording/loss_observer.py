@@ -20,6 +20,7 @@ from traindbg.hooks.torch.base.shards import has_values, whole_here
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.data.loaders import OF_TWO, answers_of
 from traindbg.hooks.torch.losses.arguments import LABELS, PREDICTIONS, arguments_of, bend_of
+from traindbg.hooks.torch.losses.picked import picked
 from traindbg.hooks.torch.text.measures import judges_order
 from traindbg.hooks.torch.text.program import text_says
 
@@ -294,6 +295,16 @@ class LossObserver:
         known.add(name)
         tensor_id = self._tensors.id_of(f"loss/{name}" if told.function else name, "loss")
         self._session.observe_scalar(_EVAL, tensor_id, told.value)
+
+    def take_picked(self, root: torch.Tensor) -> None:
+        """The labels of a loss of classes that is written out, where `root` is nothing else."""
+        found = picked(root)
+        if found is None or self._facts.loop.is_for_a_model():
+            return
+        if self._hot.due & _CLASSES and found.scores is not None:
+            self._take_classes(_TRAIN, "log_softmax", (found.scores, found.labels), {})
+        if self._hot.due & ARGUMENTS and self._drivers.is_at_the_start():
+            guarded("labels", self._facts.compare_with_input, found.labels)
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None:

@@ -62,6 +62,7 @@ from traindbg.hooks.torch.evaluations.written import listening_number
 from traindbg.hooks.torch.labels.loader_labels import listening_next
 from traindbg.hooks.torch.losses import densities
 from traindbg.hooks.torch.losses.arguments import without_weights
+from traindbg.hooks.torch.losses.root import mark_sum
 from traindbg.hooks.torch.losses.sums import per_target
 from traindbg.hooks.torch.steps.weights_kept import (
     KeptWeights,
@@ -100,7 +101,8 @@ _is_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
 # (`steps.in_backward`): the ends of passes are heard. No role of a tensor.
 ENDS_OF_PASSES = 1 << 28
 _CLIPS = ROLE_BITS["gradient_before"] | ENDS_OF_PASSES
-_ENDS = ROLE_BITS["loop"] | ENDS_OF_PASSES
+_LOOP = ROLE_BITS["loop"]
+_ENDS = _LOOP | ENDS_OF_PASSES
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -260,6 +262,8 @@ def _loss_computed(
         if as_mean is not None or kwargs.get("reduction") == "sum":
             seen = guarded("means of losses", as_mean or per_target, name, value, args, kwargs)
         hot = state.hot
+        if seen is not value and as_mean is None and hot is not None and hot.due & _LOOP:
+            guarded("sums of losses", mark_sum, name, value, args, kwargs)
         if hot is None or not hot.loss_computed(name, seen):
             given = args if as_mean is None else args[1:]  # without the method's object
             listener.loss_computed(name, seen, given, kwargs)

@@ -27,7 +27,9 @@ ago the weights are that were put back (`loop/weights_put_back_since`).
 
 A whole model that `torch.load` returns after the last step is lost where only a function's own name
 gets it (`text.rebound`), and the model that is trained, whose weights are others, keeps them until
-the end (`loop/read_model_lost`).
+the end (`loop/read_model_lost`). Weights that are taken where a value is better than the best one
+are those of the last evaluation, not of the best, where that is never set (`text.best_unset`,
+`loop/best_never_set`).
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from traindbg import _core
 from traindbg.hooks.torch.base.device import capturing_graph, own_operations
 from traindbg.hooks.torch.base.guard import boundary, guarded
 from traindbg.hooks.torch.base.sources import sources
+from traindbg.hooks.torch.text.best_unset import BestValues
 from traindbg.hooks.torch.text.rebound import Rebound, rebound
 from traindbg.hooks.torch.updates.resume import dicts_in, named_in, version_of
 
@@ -404,6 +407,7 @@ class KeptWeights:
             weakref.WeakKeyDictionary()
         )
         self._put_back: tuple[_Beginnings, torch.Tensor] | None = None  # what was loaded last
+        self._best = BestValues()
         self._lost: _Lost | None = None  # the last model that was read, where only a name got it
 
     @property
@@ -422,6 +426,7 @@ class KeptWeights:
             return
         if not self._are_watched(parameter for _, parameter in named_in(model)):
             return
+        guarded("best values", self._best.kept)
         known = self._begin_with.get(model)
         if known is None:
             trained = [(p.numel(), name) for name, p in named_in(model) if p.grad is not None]
@@ -548,6 +553,9 @@ class KeptWeights:
         `has_evaluated_another`: after the last step a model was evaluated that is not watched.
         """
         guarded("weights kept", self._tell_of_lost)
+        if (unset := self._best.unset()) is not None:
+            self._tell("best_never_set", unset.line, unset.times)
+            self._tell("best_never_set_worse", unset.line, unset.worse)
         kept = ((series.line, series.kept()) for series in self._used)
         for line, use in kept if not self._is_told else ():
             if use is not None:
@@ -595,6 +603,7 @@ class KeptWeights:
         self._used.clear()
         self._series.clear()
         self._begin_with.clear()
+        self._best.clear()
         self._lost = None
         self._forget()
 

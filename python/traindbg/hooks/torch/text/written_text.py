@@ -4,7 +4,8 @@
     val = focal(model(x_val), y_val).item()      # by the function that the training lowers
 
 Told are plain errors of what the model gave, squared or without their signs, and the training's own
-loss where both are the same expression but for the names of data. All else is not known: what is
+loss where both are the same expression but for the names of data. The model may be called in it, or
+in a function of the program that is called in it. All else is not known: what is
 weighed, masked, of another scale or of a part; what is compared with what a model gave; what has
 been given to something in between that may change it, or has several values that it may have.
 """
@@ -416,9 +417,42 @@ class _Reader:
                 return None
             if not _is_of_torch(value):
                 self.called.add(name)
+                inside = None if _MODEL in "".join(map(str, given)) else self._model_inside(callee)
+                if inside is not None:
+                    self.models.add(inside)
+                    name += f"[{_MODEL}]"
         if None in given:
             return None
         return f"{name}({', '.join([*names, *map(str, given)])})"
+
+    def _model_inside(self, callee: ast.expr) -> ast.AST | None:
+        """The only call of the model in a function of the program, whose name is the only one.
+
+        None: it is another function, or it may compute something else in an evaluation.
+        """
+        name = _attribute_of(callee) or key_of(callee)
+        found = [
+            node
+            for node in ast.walk(self._text.tree)
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name
+        ]
+        if len(found) != 1 or isinstance(found[0], ast.ClassDef) or found[0].decorator_list:
+            return None
+        models = [node for node in self._known if self._text.scope_of(node) is found[0]]
+        return models[0] if len(models) == 1 and not _branches(found[0]) else None
+
+
+def _branches(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it goes different ways by what it is given, or by the mode of a model."""
+    own = function.args
+    given = {each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)} - {"self"}
+    return any(
+        _attribute_of(each) == "training" or (isinstance(each, ast.Name) and each.id in given)
+        for node in ast.walk(function)
+        if isinstance(node, (ast.If, ast.IfExp, ast.While))
+        for each in ast.walk(node.test)
+        if isinstance(each, ast.expr)
+    )
 
 
 def _assigned(statement: ast.AST, name: str) -> ast.expr | None:

@@ -1,0 +1,105 @@
+"""Whether what a model is given was standardised together with what it is to predict.
+
+    window = (window - window.mean()) / window.std()  # before it is cut in two
+    context, horizon = window[:48], window[48:]
+
+Then the mean of each row's context tells that of its horizon, which is not known in use. It shows
+exactly: over input and target together, each row has a mean of 0 and a spread of 1, and over the
+input alone it has not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from traindbg.hooks.torch.base.device import widest_of
+
+_FEWEST_ROWS = 8
+_FEWEST_GIVEN, _FEWEST_WANTED = 4, 2  # values of a row
+_MOST_VALUES = 1 << 18
+_MOST_CHANNELS = 16
+_MEAN = 1e-4  # deviations, by which a mean may be off 0 by rounding
+_SPREAD = 0.02  # by which a spread may be off 1, as by a small number added to what is divided by
+
+
+class Together(NamedTuple):
+    """One value each, of the series of which most rows were standardised with the target."""
+
+    together: torch.Tensor  # share of the rows whose input and target together were
+    alone: torch.Tensor  # share of the rows whose input, or whose target, alone has a mean of 0
+    places: int  # values of input and target together
+
+
+def scaled_with_input(inputs: torch.Tensor, labels: torch.Tensor) -> Together | None:
+    """Of series, whether each row was standardised by its inputs and labels together.
+
+    Args:
+        inputs: (rows, steps), (rows, steps, values), or (rows, channels, steps).
+        labels: the same with other steps, or (rows, steps) of one of several values.
+
+    Returns:
+        None where it is no such series, or there are too few or too many. Nothing waits for a
+        device. Cost: one pass over both, in float64.
+    """
+    if (
+        not inputs.is_floating_point()
+        or not labels.is_floating_point()
+        or inputs.layout is not torch.strided
+        or labels.layout is not torch.strided
+        or labels.device != inputs.device
+        or labels.dim() < 2
+        or inputs.shape[0] != labels.shape[0]
+        or inputs.shape[0] < _FEWEST_ROWS
+        or inputs.numel() + labels.numel() > _MOST_VALUES
+    ):
+        return None
+    found = [
+        _shares(x, y)
+        for x, y in _pairs(inputs.detach(), labels.detach())
+        if x.shape[1] >= _FEWEST_GIVEN and y.shape[1] >= _FEWEST_WANTED
+    ]
+    if not found:
+        return None
+    together = torch.stack([each.together for each in found])
+    alone = torch.stack([each.alone for each in found])
+    best = (together - alone).argmax().reshape(1)  # an index of one value waits for no device
+    of_best = together.index_select(0, best).squeeze(0), alone.index_select(0, best).squeeze(0)
+    return Together(*of_best, found[0].places)
+
+
+def _pairs(inputs: torch.Tensor, labels: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """What may be the two parts of one series, as (rows, steps) each."""
+    if labels.dim() == 3 and labels.shape[2] == 1:
+        labels = labels.squeeze(2)
+    if inputs.dim() == 3 and inputs.shape[2] == 1:
+        inputs = inputs.squeeze(2)
+    if inputs.dim() == 2 and labels.dim() == 2:
+        return [(inputs, labels)]
+    if inputs.dim() == 3 and labels.dim() == 3:
+        pairs = []
+        if inputs.shape[2] == labels.shape[2] <= _MOST_CHANNELS:  # each value by itself
+            pairs += [(inputs[..., k], labels[..., k]) for k in range(inputs.shape[2])]
+        if inputs.shape[1] == labels.shape[1] <= _MOST_CHANNELS:
+            pairs += [(inputs[:, k], labels[:, k]) for k in range(inputs.shape[1])]
+        return pairs
+    if inputs.dim() == 3 and labels.dim() == 2:
+        of_values = [inputs[..., k] for k in range(min(inputs.shape[2], _MOST_CHANNELS))]
+        of_channels = [inputs[:, k] for k in range(min(inputs.shape[1], _MOST_CHANNELS))]
+        return [(one, labels) for one in (*of_values, *of_channels)]
+    return []
+
+
+def _shares(given: torch.Tensor, wanted: torch.Tensor) -> Together:
+    wide = widest_of(given)
+    given, wanted = given.to(wide), wanted.to(wide)
+    both = torch.cat([given, wanted], 1)
+    places = both.shape[1]
+    mean, deviation = both.mean(1), both.std(1, correction=0)
+    unbiased = deviation * (places / (places - 1)) ** 0.5
+    is_one = ((deviation - 1).abs() < _SPREAD) | ((unbiased - 1).abs() < _SPREAD)
+    together = (mean.abs() < _MEAN) & is_one
+    alone = (given.mean(1).abs() < _MEAN) | (wanted.mean(1).abs() < _MEAN)
+    share = together.to(torch.float32).mean()
+    return Together(share, alone.to(torch.float32).mean(), places)

@@ -1,0 +1,67 @@
+"""Whether input and target were standardised together."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from traindbg.hooks.torch.data.joined import scaled_with_input
+
+STEPS, WANTED = 24, 6
+
+
+def windows(values=1, rows=32):
+    torch.manual_seed(0)
+    return torch.randn(rows, STEPS + WANTED, values).cumsum(1) + 20
+
+
+def standardised(x, of, eps=0.0):
+    return (x - of.mean(1, keepdim=True)) / (of.std(1, keepdim=True) + eps)
+
+
+def test_windows_that_were_scaled_before_they_were_cut():
+    x = windows()
+    for scaled in (standardised(x, x), standardised(x, x, 1e-3)):
+        given, wanted = scaled[:, :STEPS], scaled[:, STEPS:]
+        for one in (given, given[..., 0]):
+            for other in (wanted, wanted[..., 0]):
+                found = scaled_with_input(one, other)
+                assert found is not None
+                assert (found.together, found.places) == (1, STEPS + WANTED)
+                assert found.alone < 0.1
+
+
+@pytest.mark.parametrize("channels_first", [False, True])
+def test_one_of_several_values(channels_first):
+    x = windows(3)
+    scaled = standardised(x, x)
+    given, wanted = scaled[:, :STEPS], scaled[:, STEPS:]
+    assert scaled_with_input(given, wanted[..., 1]).together == 1
+    given[..., 0] = torch.randn(32, STEPS)
+    for target in (wanted, wanted[..., 2]):
+        found = scaled_with_input(
+            given.transpose(1, 2) if channels_first else given,
+            target.transpose(1, 2) if channels_first and target.dim() == 3 else target,
+        )
+        assert found.together == 1
+        assert found.alone < 0.1
+
+
+def test_windows_that_were_not():
+    x = windows()
+    by_context = standardised(x, x[:, :STEPS])
+    as_a_whole = (x - x.mean()) / x.std()
+    for scaled in (by_context, as_a_whole, x):
+        found = scaled_with_input(scaled[:, :STEPS], scaled[:, STEPS:])
+        assert found is not None
+        assert found.together < 0.1
+    own = standardised(x[:, :STEPS], x[:, :STEPS]), standardised(x[:, STEPS:], x[:, STEPS:])
+    assert scaled_with_input(*own).alone == 1
+
+
+def test_what_is_no_series_with_a_target_of_several_values():
+    x = windows()[..., 0]
+    for labels in (x[:, 0], x[:, :1], x[:8, :4], x[:, :4].long()):
+        assert scaled_with_input(x, labels) is None
+    assert scaled_with_input(x[:4], x[:4, :4]) is None
+    assert scaled_with_input(x.long(), x[:, :4]) is None
