@@ -175,7 +175,7 @@ tidy-some:
 	@$(PYTHON) tools/run_tidy.py --build build/dev --jobs $(JOBS) --budget $(TIDY_SECONDS)
 
 .PHONY: check-layers
-check-layers: ## modules include only what layers.txt allows
+check-layers: ## modules include, and packages import, only what layers.txt allows
 	@$(PYTHON) tools/check_layers.py
 
 .PHONY: check-headers
