@@ -18,7 +18,7 @@ ACCEPT = ()
 PLACE = ("optimizer",)
 SILENT = True
 EXACT = True
-EARLY = True
+EARLY = False
 healthy, seed = arguments(__doc__)
 
 

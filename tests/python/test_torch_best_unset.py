@@ -73,6 +73,24 @@ def said(program: str, **variables: object) -> tuple[str, bool] | None:
         (LOOP, "    for epoch", "    for fold in folds:\n     best = 1\n     for epoch", None),
         (LOOP, "if loss < best", "while loss < best", None),
         (LOOP, "def train(model):", "def train(model, best):", None),
+        # All that are better than a limit are kept.
+        (LOOP, "kept.update(model", "kept.append(model", None),
+        (LOOP, "kept.update(model.state_dict())", "kept[epoch] = model.state_dict()", None),
+        (
+            LOOP,
+            "kept.update(model.state_dict())",
+            "kept['best'] = model.state_dict()",
+            ("loss", True),
+        ),
+        (LOOP, "kept.update(", "save(f'{out}/{epoch}.pt', ", None),
+        (LOOP, "kept.update(", "save(out + '/' + str(epoch), ", None),
+        (LOOP, "kept.update(", "save('%d.pt' % epoch, ", None),
+        (LOOP, "kept.update(", "save('{}.pt'.format(epoch), ", None),
+        (LOOP, "kept.update(", "path = f'{epoch}.pt'\n            save(path, ", None),
+        (LOOP, "kept.update(", "print(f'{epoch}')\n            save('best.pt', ", ("loss", True)),
+        (LOOP, "kept.update(", "save(f'{out}/best.pt', ", ("loss", True)),
+        (FUNCTION, "best = loss\n        kept.update(", "save(f'{loss:.3f}.pt', ", None),
+        (FUNCTION, "kept.update(", "save(f'{model}.pt', ", ("loss", True)),
     ],
 )
 def test_what_the_text_says(program, before, after, expected):
@@ -85,6 +103,12 @@ def test_a_limit_is_no_best_value():
     program = LOOP.replace("best", "limit")
     assert said(program) is None
     assert said(program.replace("1e9", "math.inf")) == ("loss", True)
+
+
+def test_all_names_of_a_module_are_those_that_it_has():
+    program = "from {} import *\n" + FUNCTION
+    assert said(program.format("math"), best=1.0) == ("loss", True)
+    assert said(program.format("not_there"), best=1.0) is None
 
 
 def test_branches_that_are_never_taken_do_not_count():
@@ -103,7 +127,7 @@ KEPT: list[object] = []
 def _keep(model: torch.nn.Module, loss: float, best: float) -> None:
     if loss < best:
         best = loss
-        KEPT.append(model.state_dict())
+        KEPT[:] = [model.state_dict()]
 
 
 def _loses_it(model: torch.nn.Module, losses: list[float]) -> None:
@@ -116,7 +140,7 @@ def _loses_it(model: torch.nn.Module, losses: list[float]) -> None:
 def _keep_and_return(model: torch.nn.Module, loss: float, best: float) -> float:
     if loss < best:
         best = loss
-        KEPT.append(model.state_dict())
+        KEPT[:] = [model.state_dict()]
     return best
 
 

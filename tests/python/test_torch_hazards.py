@@ -376,19 +376,47 @@ def test_a_softmax_over_one_value_is_told(run_dir, inside, place):
         assert lines == {first + len(source) - 1}
 
 
-@pytest.mark.parametrize("units", [1, 3])
-def test_a_softmax_over_one_unit_is_told(run_dir, units):
+class _BagOfOne(nn.Module):
+    """Attention over a bag, the sum of which goes through weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(6, 1)
+        self.last = nn.Linear(6, 1)
+
+    def forward(self, x):
+        shares = torch.softmax(self.scores(x), 1)
+        return self.last((shares * x).unsqueeze(1).sum(1))
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: nn.Sequential(nn.Linear(6, 1), nn.Softmax(dim=-1)), ["loop/softmax_of_unit/1"]),
+        (lambda: nn.Sequential(nn.Linear(6, 3), nn.Softmax(dim=-1)), []),
+        (_BagOfOne, []),
+    ],
+)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda p: F.binary_cross_entropy(p.clamp(1e-6, 1 - 1e-6), torch.ones_like(p)),
+        lambda p: F.mse_loss(2 * p.squeeze(-1) - 1, torch.zeros(p.squeeze(-1).shape)),
+        lambda p: F.l1_loss(p, torch.zeros_like(p)) + p.sum() * 0,
+    ],
+)
+def test_a_softmax_over_one_unit_is_told(run_dir, model, expected, loss):
     """Of each sample's only value, which is told by another name: it may be a choice among one."""
-    model = nn.Sequential(nn.Linear(6, units), nn.Softmax(dim=-1))
+    model = model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
     for _ in range(3):
         optimizer.zero_grad()
-        model(torch.randn(8, 6)).clamp(1e-6, 1 - 1e-6).log().mean().backward()
+        loss(model(torch.randn(8, 6))).backward()
         optimizer.step()
     watcher.detach()
     names = [name for name in td.Run(run_dir).names() if "softmax_of" in name]
-    assert names == (["loop/softmax_of_unit/1"] if units == 1 else [])
+    assert names == expected
 
 
 def test_the_line_is_that_of_the_division(run_dir):

@@ -65,3 +65,21 @@ def test_what_is_no_series_with_a_target_of_several_values():
         assert scaled_with_input(x, labels) is None
     assert scaled_with_input(x[:4], x[:4, :4]) is None
     assert scaled_with_input(x.long(), x[:, :4]) is None
+
+
+def parted(x, given, wanted):
+    """Of rows that were standardised as a whole, what is given and what is wanted."""
+    scaled = standardised(x, x)
+    return scaled_with_input(scaled[:, given], scaled[:, wanted])
+
+
+def test_a_target_that_does_not_follow_the_input():
+    """Masked values, every other one, and parts of a whole are standardised, too, and no series."""
+    series = windows()[..., 0]
+    assert parted(series, slice(0, STEPS), slice(STEPS, None)).together == 1
+    mixed = torch.randperm(STEPS + WANTED, generator=torch.Generator().manual_seed(1))
+    assert parted(series, mixed[:STEPS], mixed[STEPS:]).together == 0
+    assert parted(series, slice(0, None, 2), slice(1, None, 2)).together == 0
+    assert parted(series, slice(WANTED, None), slice(0, WANTED)).together == 0
+    shares = torch.randn(32, 3) @ torch.randn(3, 8) + 0.2 * torch.randn(32, 8)
+    assert parted(shares, slice(0, 6), slice(6, None)).together == 0

@@ -491,6 +491,16 @@ def accumulation(watch, kind: str):
             x, y = batch(step)
             F.cross_entropy(model(x), y).backward()
             F.cross_entropy(model(x + 0.1), y).backward()
+        elif kind in ("two_sources", "two_sums"):  # a term for each, and no accumulation
+            (x, y), (x_other, y_other) = batch(2 * step), batch(2 * step + 1)
+            if kind == "two_sources":
+                F.cross_entropy(model(x), y).backward()
+                F.cross_entropy(model(x_other), y_other).backward()
+            else:
+                first = F.cross_entropy(model(x), y, reduction="sum") / len(y)
+                other = F.cross_entropy(model(x_other), y_other, reduction="sum") / len(y)
+                for loss in (first, other):
+                    loss.backward()
         else:
             held = (batch(4 * step + number) for number in range(4))  # freed one by one
             for x, y in held:
@@ -633,7 +643,10 @@ CASES = {
     "accumulation_not_averaged": (
         accumulation,
         ("undivided", "divided_by_one", "sum_over_own_labels"),
-        ("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
+        (
+            *("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
+            *("two_sources", "two_sums"),
+        ),
     ),
     "loss_sign_flipped": (
         sign,

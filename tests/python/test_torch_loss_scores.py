@@ -98,16 +98,16 @@ def cut(values: torch.Tensor) -> torch.Tensor:
 
 
 def test_logarithms_of_scores_that_are_cut_off() -> None:
-    rows, labels = torch.arange(ROWS), (Y > 1).float()
+    rows = torch.arange(ROWS)
     wide = nn.Linear(6, CLASSES)
     nn.init.constant_(wide.bias, -1.0)
-    binary = cut(wide(X)[:, 0])
+    several = cut(wide(X))
     for loss in (
         (-torch.log(torch.clamp(wide(X), LOW, HIGH)[rows, Y])).mean(),
         -torch.log(torch.clip(wide(X), LOW, HIGH)).gather(1, Y[:, None]).mean(),
         -(ONE_HOT * cut(wide(X)).log()).sum(1).mean(),
         -torch.log(cut(wide(X)[rows, Y])).mean(),
-        -(labels * binary.log() + (1 - labels) * (1 - binary).log()).mean(),
+        -(ONE_HOT * several.log() + (1 - ONE_HOT) * (1 - several).log()).mean(),
         -torch.log(cut(wide(X))[rows, Y]).mean() + 1e-3 * NET[0].weight.square().sum(),
     ):
         assert cuts_off_raw_scores(loss)
@@ -139,3 +139,32 @@ def test_what_is_cut_off_is_not_read_where_others_pack_it() -> None:
         loss = -torch.log(cut(NET(X))[torch.arange(ROWS), Y]).mean()
     assert not cuts_off_raw_scores(loss)
     assert not unpacked
+
+
+def test_barriers_are_no_likelihoods() -> None:
+    given, wanted = NET(X), torch.rand(ROWS, CLASSES)
+    barrier = cut(given).log().mean() + cut(1 - given).log().mean()
+    assert not cuts_off_raw_scores(-barrier)
+    assert not cuts_off_raw_scores(F.mse_loss(given, wanted) - 1e-3 * barrier)
+    weighed = (wanted * cut(given).log()).mean()
+    assert cuts_off_raw_scores(-weighed)
+    assert not cuts_off_raw_scores(F.mse_loss(given, wanted) - 1e-3 * weighed)
+
+
+def test_one_score_of_each_row_may_be_a_linear_model() -> None:
+    labels = (Y > 1).float()
+    one, several = nn.Linear(6, 1), nn.Linear(6, CLASSES)
+    nn.init.constant_(one.bias, -1.0)
+    nn.init.constant_(several.bias, -1.0)
+    for scores in (one(X).squeeze(1), several(X)[:, 0]):
+        binary = cut(scores)
+        loss = -(labels * binary.log() + (1 - labels) * (1 - binary).log()).mean()
+        assert not cuts_off_raw_scores(loss)
+
+
+def test_cosines_of_pairs_have_no_weights() -> None:
+    codes = F.normalize(NET(X), dim=1)
+    cosines = codes @ codes.T
+    alike = (Y[:, None] == Y[None]).float()
+    loss = -(alike * cut(cosines).log()).mean() - ((1 - alike) * cut(1 - cosines).log()).mean()
+    assert not cuts_off_raw_scores(loss)

@@ -192,3 +192,47 @@ def test_a_parameter_of_the_model_itself_is_told_of(run_dir):
             (kind + angle.item()).backward()
             optimizer.step()
     assert told(run_dir) == {"model": [1.0] * 10}
+
+
+class Again(torch.autograd.Function):
+    """A block that is computed again in the backward pass, which has one of its own."""
+
+    @staticmethod
+    def forward(ctx, x, token, block):
+        ctx.block = block
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return block(x)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        x = ctx.saved_tensors[0].detach().requires_grad_(True)
+        with torch.enable_grad():
+            out = ctx.block(x)
+        out.backward(upstream)
+        return x.grad, None, None
+
+
+class Tokened(nn.Module):
+    """Whose first block is run by a parameter that has no part in what it gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1))
+        self.block, self.last = nn.Linear(6, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(Again.apply(x, self.token, self.block))
+
+
+def test_a_pass_within_a_pass_leaves_nothing_out(run_dir):
+    torch.manual_seed(0)
+    model = Tokened()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for _ in range(12):
+            x = torch.randn(16, 6)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+            optimizer.step()
+    assert not [name for name in td.Run(run_dir).names() if name.startswith(FACT)]

@@ -8,6 +8,7 @@ from torch import nn
 from trainings import fingerprint
 
 import traindbg as td
+from traindbg.hooks.torch.losses.functions import written_by_user
 
 FACT = "loop/gradient_gone_astray"
 
@@ -101,3 +102,88 @@ def test_without_functions_of_ones_own_nothing_is_told(run_dir):
             model(torch.randn(16, 6)).square().mean().backward()
             optimizer.step()
     assert astray(run_dir) == {}
+
+
+class Rounded(torch.autograd.Function):
+    """Rows rounded to those of a table, or less a level; their gradient is passed on as it is."""
+
+    @staticmethod
+    def forward(ctx, rows, table):
+        if table.shape == rows.shape:
+            return (rows - table).round()
+        return table[torch.cdist(rows, table).argmin(1)] if table.dim() == 2 else rows - table
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return upstream, None
+
+
+class Checkpointed(torch.autograd.Function):
+    """A block that is computed again; the second input makes it run where the first is data."""
+
+    @staticmethod
+    def forward(ctx, rows, dummy, block):
+        ctx.block = block
+        ctx.save_for_backward(rows)
+        return block(rows)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        rows = ctx.saved_tensors[0].detach().requires_grad_(True)
+        with torch.enable_grad():
+            out = ctx.block(rows)
+        torch.autograd.backward(out, upstream)
+        return rows.grad, None, None
+
+
+class OfData(nn.Module):
+    """Whose first operation is a function of data and of something that needs a gradient."""
+
+    def __init__(self, kind):
+        super().__init__()
+        shapes = {"table": (5, 6), "level": (), "as_many": (16, 6), "checkpoint": (1,)}
+        self.given = nn.Parameter(torch.rand(shapes[kind]))
+        self.block = nn.Linear(6, 6)
+        self.last = nn.Linear(6, 4)
+        self.kind = kind
+
+    def forward(self, x):
+        if self.kind == "checkpoint":
+            return self.last(Checkpointed.apply(x, self.given, self.block))
+        return self.last(Rounded.apply(x, self.given))
+
+
+@pytest.mark.parametrize("kind", ["table", "level", "as_many", "checkpoint"])
+def test_a_gradient_for_data_is_not_told(run_dir, kind):
+    torch.manual_seed(0)
+    model = OfData(kind)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss = model(torch.randn(16, 6)).square().mean() + model.given.square().mean()
+            loss.backward()
+            optimizer.step()
+    name = "Checkpointed" if kind == "checkpoint" else "Rounded"
+    assert astray(run_dir) == {name: [0, 0, 0]}
+
+
+def test_functions_of_installed_packages_are_not_looked_at(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "somebodys_kernels.py").write_text(
+        "import torch\n\n\n"
+        "class Kernel(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        return 2 * x\n\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, upstream):\n"
+        "        return 2 * upstream\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    import somebodys_kernels
+
+    x = torch.ones(3, requires_grad=True)
+    assert not written_by_user(somebodys_kernels.Kernel.apply(x).grad_fn)
+    assert written_by_user(Rounded.apply(x, torch.zeros(())).grad_fn)

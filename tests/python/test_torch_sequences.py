@@ -682,6 +682,12 @@ def test_a_mask_of_tiny_numbers(run_dir):
     assert mixed("hides", lambda scores, hidden: scores.masked_fill(hidden, -1e9)) is None
     assert mixed("zero", lambda scores, hidden: scores.masked_fill(hidden, 0.0)) is None
     assert mixed("huge", lambda scores, hidden: scores + hidden.float() * -1e9) is None
+    floor = -1e-9
+    assert mixed("floor", lambda scores, _: torch.where(scores > 0, scores, floor)) is None
+    assert mixed("floor, filled", lambda scores, _: scores.masked_fill(scores < 0, floor)) is None
+    assert mixed("whole", lambda s, hidden: s.masked_fill(hidden.expand_as(s), -1e-9)) == tiny
+    assert mixed("preference", lambda s, hidden: s.masked_fill(hidden, -5e-4)) is None
+    assert mixed("preference, added", lambda s, hidden: s + hidden.float() * -5e-4) is None
     slope = -1e-4 * torch.arange(512.0)
     assert mixed("bias", lambda scores, _: scores + slope[: scores.shape[-1]]) is None
 

@@ -15,14 +15,12 @@ const model::RuleInfo kAccumulationNotAveraged = {
         "the gradient is that many times too large.",
     .when =
         "At each of `steps` looks in a row, at least two `backward()` calls make a step, as many at each, "
-        "and "
-        "none of them on a loss that was divided by that number.\n"
+        "and none of them on a loss that was divided by that number.\n"
         "- Undivided: each was called on the very value that the same loss function returned, which takes "
-        "the "
-        "mean over its batch. Or on a sum that it returned, divided by the number of its own labels, which "
-        "is "
-        "such a mean, too.\n"
-        "- Also needed: other labels each time, and no retain_graph.\n"
+        "the mean over its batch. Or on a sum that it returned, divided by the number of its own labels, "
+        "which is such a mean, too.\n"
+        "- Also needed: other labels each time, and no retain_graph. And one line of the program computes "
+        "all of these losses: several lines compute several terms.\n"
         "- Info for optimizers to which the size of the gradient makes no difference (Adam and its kin).",
     .why =
         "Accumulation stands for a larger batch, whose loss is a mean. A sum of k means is a gradient k "
@@ -33,7 +31,8 @@ const model::RuleInfo kAccumulationNotAveraged = {
     .healthy =
         "Losses that are divided, by a number of steps or of tokens, also by Lightning, Accelerate or "
         "Trainer. Losses with reduction='sum'. Several different losses of one batch, or several losses of "
-        "the same labels. Several optimizers, as in a GAN, where the losses of real and generated samples "
+        "the same labels. The losses of two sources of data, each with a backward() of its own. Several "
+        "optimizers, as in a GAN, where the losses of real and generated samples "
         "are added.",
     .cost = "Which value backward() is called on, at the first 10 steps and then every 25th.",
     .original = "",

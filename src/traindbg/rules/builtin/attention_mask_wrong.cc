@@ -37,8 +37,10 @@ const model::RuleInfo kAttentionMaskWrong = {
         "- Hides nothing (warning): a mask holds the numbers 0.0 and 1.0 and nothing else. Numbers are "
         "added to the scores, so these hide nothing.\n"
         "- Hides next to nothing (warning): what is added to the scores, or put in their place, where a "
-        "mask hides is a number just below 0, at most a thousandth: -1e-9, say, in place of -1e9. Everywhere "
-        "else the mask holds 0.\n"
+        "mask hides is one number just below 0, at most a millionth: -1e-9, say, in place of -1e9. "
+        "Everywhere else the mask holds 0.\n"
+        "- Hides next to nothing, in the place of scores: this counts where the mask is the same in several "
+        "rows, heads or batches, which one that is computed of the scores is not.\n"
         "- Later positions only (error): each target is the input's next value, and positions see later "
         "ones and no earlier one.\n"
         "- Repeated in the wrong order (error): a mask of (batch x heads, queries, keys) differs between "
@@ -57,7 +59,8 @@ const model::RuleInfo kAttentionMaskWrong = {
         "each head is made by repeat_interleave(heads, dim=0).",
     .healthy =
         "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
-        "that is learned and added to the scores; rows without padding.",
+        "that is learned and added to the scores; rows without padding; a small number that makes some "
+        "scores a little less, as -5e-4 is, or that takes the place of scores below it.",
     .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
     .original = "",
     .source =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "traindbg/base/format.h"
@@ -35,9 +36,11 @@ const model::RuleInfo kBadOptimizerSettings = {
         "to, over 1 - momentum, is above 0.5.\n"
         "- Betas (warning): the first beta of Adam or its like is 0.99 or more and above the second.\n"
         "- Long mean (warning): the first beta of Adam or its like is 0.995 or more and not above the "
-        "second. "
-        "A step then follows the mean of 200 gradients and more, until the training is ten times as long as "
-        "that mean.\n"
+        "second. A step then follows the mean of 200 gradients and more.\n"
+        "- Long mean, when it is judged: from as many steps on as the mean has gradients, until the training "
+        "is ten times as long, and at the end of a training of at least a quarter of that many steps.\n"
+        "- Long mean, note only (info): the loss has fallen below half of its start, and the training did "
+        "not end within twice the length of the mean.\n"
         "- Memory (warning): RMSprop's alpha, or the second beta of Adam or its like, is below 0.5. The "
         "newest gradient then outweighs all earlier ones in the mean of squares.\n"
         "- Epsilon (warning): that of Adam or RMSprop is more than `eps` times the typical √v of the "
@@ -106,7 +109,9 @@ class BadOptimizerSettings final : public Rule {
         if (loss_.count() >= kLearned && loss_.count() % kLooks == 0) judge_dampening(sink);
     }
     void on_end(FindingSink& sink) override {
-        if (loss_.count() >= patience_) judge_dampening(sink);
+        if (loss_.count() < patience_) return;
+        judge_dampening(sink);
+        if (long_mean_) fire_long_mean(true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override { return "no optimizer was described"; }
@@ -195,32 +200,38 @@ class BadOptimizerSettings final : public Rule {
     }
     // A mean that reaches over the whole training follows gradients of weights that are long gone. In a very
     // long one it may be meant: recipes that hold it constant in samples have such betas for small batches.
-    void judge_long_mean(const model::StepView& step, FindingSink& sink) const {
+    // And a smooth problem is learned with it all the same.
+    void judge_long_mean(const model::StepView& step, FindingSink& sink) {
         const std::optional<double> first = optimizer_setting(*step.meta, "beta1");
         const std::optional<double> second = optimizer_setting(*step.meta, "beta2");
+        long_mean_.reset();
         if (!first || *first < kLongBeta || *first >= 1 || !divides_by_root(*step.meta)) return;
         if (second && *first > *second) return;  // as if they were exchanged
         const double reach = 1 / (1 - *first);
         if (static_cast<double>(loss_.count()) >= kManyTimes * reach) {
             sink.clear(kLongMean);
+            sink.clear(base::format("{}_note", kLongMean));
             return;
         }
+        long_mean_ = LongMean{step.meta->optimizers.front().type, *first};
+        if (static_cast<double>(loss_.count()) >= reach) fire_long_mean(false, sink);
+    }
+    void fire_long_mean(bool is_over, FindingSink& sink) {
+        const double reach = 1 / (1 - long_mean_->beta);
+        const auto steps = static_cast<double>(loss_.count());
+        if (is_over && steps < kFewestOfMean * reach) return;  // a trial, which tells nothing
+        const bool is_whole = is_over && steps < kTwice * reach;
         model::Finding finding;
-        finding.key = kLongMean;
-        finding.severity = model::Severity::kWarning;
-        finding.first_step = 0;
         finding.message = base::format(
             "{} has a first beta of {:g}: each step follows the mean of about {} gradients, most of which "
-            "are "
-            "of weights that are long gone, and the training has had {} steps.",
-            step.meta->optimizers.front().type, *first, human_number(std::round(reach)), loss_.count());
+            "are of weights that are long gone, and the training has had {} steps.",
+            long_mean_->type, long_mean_->beta, human_number(std::round(reach)), loss_.count());
         finding.fix =
             "Use betas=(0.9, 0.999). Betas that a recipe scales to the batch size are for trainings "
             "of many times as many steps as they reach over.";
-        finding.evidence.push_back({"first beta", *first, "usual", 0.9});
-        finding.evidence.push_back(
-            {"gradients that a step follows", reach, "steps until now", static_cast<double>(loss_.count())});
-        sink.fire(std::move(finding));
+        finding.evidence.push_back({"first beta", long_mean_->beta, "usual", 0.9});
+        finding.evidence.push_back({"gradients that a step follows", reach, "steps until now", steps});
+        fire(std::move(finding), kLongMean, is_whole || loss_.level() > kHalf * loss_.start(), sink);
     }
 
     // What is the share of the old value here is that of the new one in other people's moving averages.
@@ -333,7 +344,12 @@ class BadOptimizerSettings final : public Rule {
         fire(std::move(finding), "dampening", is_alarm, sink);
     }
 
-    static constexpr double kLongBeta = 0.995, kManyTimes = 10;
+    struct LongMean {
+        std::string type;
+        double beta = 0;
+    };
+    static constexpr double kLongBeta = 0.995, kManyTimes = 10, kTwice = 2, kFewestOfMean = 0.25;
+    static constexpr double kHalf = 0.5;  // of the loss at the start
     static constexpr const char* kLongMean = "long_mean";
     static constexpr std::uint64_t kLearned = 200;  // steps by which something is
     static constexpr std::uint64_t kLooks = 100;    // steps from one to the next
@@ -348,6 +364,7 @@ class BadOptimizerSettings final : public Rule {
     bool is_eps_told_ = false;
     double times_usual_ = 1;
     bool is_slow_ = false;
+    std::optional<LongMean> long_mean_;
     WeightUpdates updates_;
     TrainingLoss loss_;
 };

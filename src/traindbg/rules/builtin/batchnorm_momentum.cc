@@ -39,8 +39,8 @@ const model::RuleInfo kBatchnormMomentum = {
         "loss must be more than 1.3 times the training loss at two of the last four evaluations.\n"
         "- Large momentum, off by all of `gap`: evaluation results of any size are enough, as each is of "
         "another draw. Where the loss is given 8 samples or fewer at a time, a quarter of `gap` is.\n"
-        "- Large momentum is judged only where the model is never called in training mode without "
-        "gradients, by which the statistics may be made anew.\n"
+        "- Large momentum, and none, are judged only where the model is never called in training mode "
+        "without gradients, by which the statistics may be made anew.\n"
         "- No momentum (warning): momentum is None, so that the running values are the mean of all batches, "
         "those of the first steps with other weights among them. They are off by `gap` and by more than one "
         "and a half times the noise of a mean over the batch's samples.\n"
@@ -62,7 +62,8 @@ const model::RuleInfo kBatchnormMomentum = {
     .healthy =
         "Small momentum in a training of many thousand batches; batch norm that is frozen in evaluation "
         "mode; momentum=None, the average of all batches, in a training whose evaluations are none the worse "
-        "for it.",
+        "for it. Batches that are each of one domain or kind of data are far from any mean, whatever the "
+        "momentum: this cannot be told apart here from statistics that are late.",
     .cost =
         "A copy of the running statistics of up to 4 norms, three of the first and the last one, at every "
         "25th step of the first 800 and every 100th after that.",

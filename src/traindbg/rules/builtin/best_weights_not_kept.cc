@@ -50,6 +50,9 @@ const model::RuleInfo kBestWeightsNotKept = {
         "- Best value, shown by what was kept: weights were taken there three times or more, and at one of "
         "them the variable was worse than at one before. The best value is infinite at first, or is called "
         "best, lowest or the like: a fixed limit is none.\n"
+        "- Best value, not judged: weights that are all kept, in a list or each under a name with a part "
+        "that "
+        "a loop sets, as the epoch's number; a name that a star import may have brought.\n"
         "- Values are compared only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "

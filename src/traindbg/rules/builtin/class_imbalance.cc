@@ -68,10 +68,12 @@ const model::RuleInfo kClassImbalance = {
         "- Weights also need the most frequent class to be at least three times as frequent as the rarest, "
         "with a weight half as large again.\n"
         "- Weights of other classes (warning): of four or more classes, each in 20 labels or more, the "
-        "weights from large to small are one divided by the counts from small to large, or by their roots. "
-        "They are so but for a factor, within 5 % and what the counts are known by.\n"
+        "weights from large to small are one divided by the counts from small to large; of five or more, by "
+        "their roots, too. They are so but for a factor, within 5 % and what the counts are known by.\n"
         "- Weights of other classes, where they are not: in the classes' own order, one weight is more than "
-        "twice what its count asks for, and another less than half.\n"
+        "twice what its count asks for beside the class in the middle, and another less than half.\n"
+        "- Weights of other classes also need 1,000 labels and four weights that differ. Whole numbers up "
+        "to 20, or such times one factor, are costs; and frequent classes that count more are told above.\n"
         "- Drawing (warning): a WeightedRandomSampler draws rows of frequent classes with the larger "
         "weights. These are the counts of rows with equal weights, or a power of them, as above, but within "
         "2 % and half a standard error of each count.\n"
@@ -614,8 +616,25 @@ class ClassImbalance final : public Rule {
         }
         const double enough = weights_.size() == 2 ? kWeighedLabelsOfTwo : kWeighedLabels;
         if (weights_.size() != labels_.size() || batches_ < kWeighedBatches || total_ < enough) return;
-        set(kWeights, are_turned(weights_, labels_, kNearLaw, kLawErrors), sink);
-        set(kWeightsOfOthers, are_of_others(weights_, labels_), sink);
+        const bool are_wrong_way = are_turned(weights_, labels_, kNearLaw, kLawErrors);
+        set(kWeights, are_wrong_way, sink);
+        set(kWeightsOfOthers,
+            !are_wrong_way && total_ >= kLabelsOfOthers && !are_costs(weights_) &&
+                are_of_others(weights_, labels_),
+            sink);
+    }
+    // Small whole numbers, or such times one factor, are what somebody thought of, not what was counted.
+    [[nodiscard]] static bool are_costs(const std::vector<double>& weights) {
+        const double least = *std::min_element(weights.begin(), weights.end());
+        const double most = *std::max_element(weights.begin(), weights.end());
+        if (!(least > 0)) return false;
+        for (double times = 1; times * most <= (kMostCost + kNearWhole) * least; ++times)
+            if (std::all_of(weights.begin(), weights.end(), [&](double weight) {
+                    const double cost = times * weight / least;
+                    return std::abs(cost - std::round(cost)) <= kNearWhole;
+                }))
+                return true;
+        return false;
     }
     // By how much the weight of each class is off from one divided by its count, or that to the power of
     // `law`, as a logarithm and but for a factor that all have.
@@ -644,6 +663,7 @@ class ClassImbalance final : public Rule {
         std::sort(largest_first.begin(), largest_first.end(), std::greater<>());
         if (std::set<double>(weights.begin(), weights.end()).size() < kFewestOfOthers) return false;
         for (const double law : {1.0, 0.5}) {
+            if (law < 1 && counts.size() < kFewestOfRoots) break;
             const std::vector<double> sorted = off_by(largest_first, rarest_first, law);
             bool fits = true;
             for (std::size_t i = 0; i < sorted.size(); ++i)
@@ -902,6 +922,9 @@ class ClassImbalance final : public Rule {
     static constexpr const char* kWeightsOfOthers = "weights_of_others";
     // Fewer weights, or nearly equal ones, fit some order by chance.
     static constexpr std::size_t kFewestOfOthers = 4;
+    static constexpr std::size_t kFewestOfRoots = 5;  // which are nearer to each other
+    static constexpr double kLabelsOfOthers = 1000;
+    static constexpr double kMostCost = 20, kNearWhole = 1e-4;
     static constexpr double kFewestOfEach = 20;  // labels
     static constexpr double kNearOthers = 0.05;  // logarithm of a weight
     static constexpr double kOffOthers = 2;      // times

@@ -38,9 +38,11 @@ const model::RuleInfo kConstantFeature = {
         "less its first value. It is the first or the last of eight columns or more.\n"
         "- Such a curve: the values of the next three columns reach to both sides of its own, those of the "
         "second clearly further than those of the first, and those of the third about as far or further.\n"
-        "- A whole input: all columns of a table of three or more are 0 in `sure` rows. A layer whose weight "
-        "takes so many features never got a gradient of that weight, but of its bias. This is a warning "
-        "where the training compares its outputs with targets by a loss function.\n"
+        "- A whole input, at the end of the run (info): all columns of a table of three or more are 0 in "
+        "`sure` rows. At ten looks at gradients or more, a layer whose weight takes so many features never "
+        "got a gradient of that weight, but of its bias.\n"
+        "- A whole input, warning: the training compares its outputs with targets by a loss function, has "
+        "100 steps or more, and its loss ends above half of its start.\n"
         "- Warning: `sure` rows have the one value, the table has at most 40 features, and the training "
         "compares its outputs with targets by a loss function. At least three features vary, and at most "
         "60 % are constant.\n"
@@ -53,7 +55,9 @@ const model::RuleInfo kConstantFeature = {
         "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
         "pixels), which are not judged, nor is the value that is the least one of three other columns (a "
         "background), nor the end of a curve that is held there; a column without a finite value, which "
-        "other rules tell of.",
+        "other rules tell of; an input of zeros that is filled at a later stage of the run, or without which "
+        "the training comes far (info): flags that are never set, a first state, conditions that another "
+        "training brings.",
     .cost =
         "The extremes and zeros of each feature of the inputs, and one pass over all gradients, at the first "
         "20 steps and then at every 50th.",
@@ -82,6 +86,10 @@ class ConstantFeature final : public Rule {
             judge(table, info, sink);
         }
     }
+    void on_end(FindingSink& sink) override {
+        for (const auto& [id, table] : tables_)
+            if (!table.is_mixed && is_all_zero(table)) judge_whole(table, sink);
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no input of the model was seen that is a table of numbers";
@@ -89,6 +97,7 @@ class ConstantFeature final : public Rule {
 
   private:
     struct Table {
+        std::string name;  // of the input
         std::vector<float> low, high;
         std::vector<bool> has_zero;
         double rows = 0;
@@ -122,6 +131,7 @@ class ConstantFeature final : public Rule {
             table.low = channels.min;
             table.high = channels.max;
             table.has_zero.resize(count);
+            table.name = info.name;
         }
         table.is_mixed = table.is_mixed || table.low.size() != count;
         if (table.is_mixed) return false;
@@ -168,24 +178,30 @@ class ConstantFeature final : public Rule {
                 return module;
         return {};
     }
-    void judge_whole(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
+    static bool is_all_zero(const Table& table) {
+        const auto is_zero = [](float value) { return value == 0; };
+        return std::all_of(table.low.begin(), table.low.end(), is_zero) &&
+               std::all_of(table.high.begin(), table.high.end(), is_zero) &&
+               std::all_of(table.has_zero.begin(), table.has_zero.end(), [](bool has) { return has; });
+    }
+    // At the end of the run, for a later stage may fill it. Zeros may be meant, as a first state is, or
+    // flags that are never set: what speaks against that is a training that does not come far.
+    void judge_whole(const Table& table, FindingSink& sink) const {
         const std::size_t count = table.low.size();
         const std::string_view layer = count < kFewestOthers ? std::string_view() : layer_of_zeros(count);
-        if (table.rows < sure_ || layer.empty()) {
-            if (std::exchange(table.is_told, false)) sink.clear(info.name);
-            return;
-        }
-        table.is_told = true;
+        if (table.rows < sure_ || layer.empty()) return;
         model::Finding finding;
-        finding.key = info.name;
-        finding.severity = loss_.is_known_function() && !loss_.is_game() ? model::Severity::kWarning
-                                                                         : model::Severity::kInfo;
-        finding.tensor = info.name;
+        finding.key = table.name;
+        const bool comes_not_far = loss_.count() >= kPatience && loss_.level() > kFarOfStart * loss_.start();
+        finding.severity = loss_.is_known_function() && !loss_.is_game() && comes_not_far
+                               ? model::Severity::kWarning
+                               : model::Severity::kInfo;
+        finding.tensor = table.name;
         finding.places = count;
         finding.message = base::format(
             "All {} features of {} are 0 in all of {:.0f} rows, and the weight of {}, which takes as many, "
             "never got a gradient.",
-            count, info.name, table.rows, layer);
+            count, table.name, table.rows, layer);
         finding.evidence.push_back(
             {"features with one value", static_cast<double>(count), "features", static_cast<double>(count)});
         finding.evidence.push_back({"rows", table.rows, "limit", sure_});
@@ -250,11 +266,6 @@ class ConstantFeature final : public Rule {
         if (table.rows < rows_) return;
         std::vector<std::size_t> constant;
         std::size_t filled = 0, left_out = 0, flags = 0;
-        const bool is_all_zero =
-            std::all_of(table.low.begin(), table.low.end(), [](float value) { return value == 0; }) &&
-            std::all_of(table.high.begin(), table.high.end(), [](float value) { return value == 0; }) &&
-            std::all_of(table.has_zero.begin(), table.has_zero.end(), [](bool has) { return has; });
-        if (is_all_zero) return judge_whole(table, info, sink);
         for (std::size_t i = 0; i < table.low.size(); ++i) {
             if (table.low[i] == table.high[i]) {
                 // No finite element at all; or the background of pixels, which others have as their least.
@@ -315,6 +326,8 @@ class ConstantFeature final : public Rule {
     static constexpr std::size_t kFewestOthers = 3;
     static constexpr double kMostConstant = 0.6;       // of all
     static constexpr std::uint64_t kFewestLooks = 10;  // at gradients
+    static constexpr std::uint64_t kPatience = 100;    // steps in which a training may come far
+    static constexpr double kFarOfStart = 0.5;         // of the loss, at the end
     static constexpr std::size_t kFewestPlaces = 8;    // of a curve
     // How far the values beside the end of a curve reach, from it: the first as a share of the second, the
     // second in times of the first, as of a square, and the third as a share of the second.

@@ -11,6 +11,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/updates.h"
 
 namespace traindbg::rules {
 namespace {
@@ -27,15 +28,18 @@ const model::RuleInfo kConstantOutput = {
         "makes them.\n"
         "- softmax_single_unit (error): in three captured steps, cross_entropy is given one class only.\n"
         "- softmax_single_unit (error): in three captured steps, a loss function is given one value per "
-        "sample, all of them are one number within 0.01 of 1 while their labels differ, and a softmax in the "
-        "model is taken over the one value of each sample. A clamp may have changed its 1.\n"
+        "sample, all of them are one number within 0.01 of 1 while their labels differ, and a softmax over "
+        "the one value of each sample is the last in the model before the loss. Only a change of shape, a "
+        "clamp, a logarithm or a number may come after it.\n"
+        "- softmax_single_unit, of one value per sample: steps with a learning rate of 0 do not count, and "
+        "predictions that vary later take it back.\n"
         "- softmax_single_unit (warning): at three steps in a row, a softmax in the model is taken over a "
         "dimension of size 1 while another dimension beside the batch is larger, as with scores (batch, "
         "positions, 1).\n"
         "- Not judged: such a softmax where its scores compare queries with keys.\n"
         "- constant_output (error): a loss function is given one value per sample. In each of the last "
         "`looks` captured steps, all samples of the batch have one value, equal to the last few bits, and "
-        "their labels differ.",
+        "their labels differ. Steps with a learning rate of 0 do not count.",
     .why = "A constant has no gradient with respect to the input: nothing can be learned from here on.",
     .fix =
         "A single unit goes with sigmoid (binary_cross_entropy_with_logits without either), or is made two "
@@ -43,7 +47,8 @@ const model::RuleInfo kConstantOutput = {
         "mean over the wrong dimension, an input that is overwritten or multiplied by zero, weights that are "
         "all zero.",
     .healthy =
-        "A last layer that begins at zero, which is constant at the first step only; a choice among one, as "
+        "A last layer that begins at zero, which is constant at the first step only, or while the learning "
+        "rate is 0; attention over a bag of one, whose sum goes through weights; a choice among one, as "
         "of a mixture of one expert; batches of one sample; labels that are all equal, as in the losses of a "
         "GAN.",
     .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
@@ -60,6 +65,7 @@ class ConstantOutput final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        rates_.observe(step);
         bool any = false;
         if (const std::optional<LoopFact> unit = loop_fact(step, "softmax_of_unit"); unit && !unit_)
             unit_ = Unit{std::string(unit->place), unit->value};
@@ -138,16 +144,21 @@ class ConstantOutput final : public Rule {
         const bool is_constant = values.max - values.min <= 2.5e-7 * std::abs(values.max);
         // What a softmax over one unit returned need not reach the loss as it was.
         const bool is_of_unit = unit_ && is_constant && labels_differ && std::abs(values.max - 1) <= kNearOne;
-        if (one_class || is_of_unit ||
-            (behind_softmax && (labels_differ || call.labelled->mean != values.max))) {
+        const bool is_of_one =
+            is_of_unit || (behind_softmax && (labels_differ || call.labelled->mean != values.max));
+        // A last layer that begins at a constant stays there until there is a learning rate.
+        const bool is_at_rest = rates_.is_known() && rates_.now() == 0;
+        if (one_class || is_of_one) {
+            if (is_at_rest && !one_class) return;
             if (seen.single_unit++ == 0) seen.first_single = step.step();
         } else {
+            if (seen.single_unit >= kEnough) sink.clear(base::format("single_unit {}", call.function));
             seen.single_unit = 0;
         }
         if (!is_constant) {
             if (seen.in_a_row >= looks_) sink.clear(base::format("constant {}", call.function));
             seen.in_a_row = 0;
-        } else if (labels_differ && seen.in_a_row++ == 0) {
+        } else if (labels_differ && !is_at_rest && seen.in_a_row++ == 0) {
             seen.first = step.step();
         }
         if (seen.single_unit >= kEnough) return fire_single_unit(seen, call, one_class, sink);
@@ -220,12 +231,15 @@ class ConstantOutput final : public Rule {
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
     std::optional<Unit> unit_;
+    LearningRates rates_;
     std::map<std::string, Seen, std::less<>> inside_;  // by the module
     std::map<model::TensorId, Seen> seen_;
 };
 
 std::vector<model::Requirement> constant_output_needs(const Parameters&) {
-    return argument_requirements(kConstantOutput.name);
+    std::vector<model::Requirement> all = argument_requirements(kConstantOutput.name);
+    all.push_back(rate_requirement(kConstantOutput.name));
+    return all;
 }
 
 }  // namespace

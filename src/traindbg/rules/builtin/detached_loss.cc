@@ -30,8 +30,10 @@ const model::RuleInfo kDetachedLoss = {
         "- That term is what the terms with a gradient leave of the sum: always the same multiple, above 0, "
         "of that function's value, which changes. Only where the values are in host memory.\n"
         "- Given to another (warning): in the graphs of two steps in a row, the backward of a "
-        "torch.autograd.Function returns a gradient for an input that needs none, and None for all that need "
-        "one.\n"
+        "torch.autograd.Function of the program's own returns a gradient for an input that needs none, and "
+        "None for all that need one.\n"
+        "- Given to another, whose it is: the gradient has the shape of an input that got None, and not that "
+        "of what the function returned, through which a gradient may be passed on purpose.\n"
         "- Left out (info): at each of `steps` looks in a row, a loss function gave a loss with a graph that "
         "no backward pass of the step went through. The graph leads to parameters of the optimizer that no "
         "other loss leads to, and that have had no gradient yet.\n"
@@ -47,7 +49,9 @@ const model::RuleInfo kDetachedLoss = {
     .healthy =
         "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
         "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer whose "
-        "parameters are all frozen. A penalty that has a backward() of its own. A loss that is added later, "
+        "parameters are all frozen. A function whose input happens to be data, beside a number that makes it "
+        "run (a checkpoint), or beside a table that another term trains. A penalty that has a backward() of "
+        "its own. A loss that is added later, "
         "once another one is learned: a note until then. A trial run that ends before that looks the same as "
         "a "
         "fault.",

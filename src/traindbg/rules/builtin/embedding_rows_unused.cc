@@ -38,8 +38,8 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "not come far and no other came before it: its first losses are those of a constant answer, or its "
         "weights began as an initialiser drew them.\n"
         "- One row, the first, of a table of kinds (info): likewise of 5 to 15 rows of which samples "
-        "look up any number, as of kinds of words, where no training came before. At the end of the run a "
-        "warning where the training has not come far.\n"
+        "look up any number, as of kinds of words, where no training came before. It stays a note: more "
+        "kinds may be planned, and noisy data is not learned far either.\n"
         "- First rows: where the rows in use are the first ones, all of them at every step, they count only "
         "if they are looked up in no order, which is never so for positions.\n"
         "- First rows, early or learned (info): a note in the first 100 steps and in a training that has "
@@ -71,8 +71,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "A table that is far larger than what is hashed into it; rows that come up one by one, as rare words "
         "do; positions, which are the first rows, all of them at every step, in order; classes that are "
         "added as a training goes on; numbers that are made anew for each episode, as in few-shot learning, "
-        "once they are learned by (info); a table that is frozen; a gradient that is 0 throughout. Sparse "
-        "gradients are not looked at.",
+        "once they are learned by (info); a small table of tasks or kinds of which this data has the first "
+        "alone (info); a table that is frozen; a gradient that is 0 throughout. Sparse gradients are not "
+        "looked at.",
     .cost =
         "Extremes of each row of all gradients at the first three steps, a few more below 100 and every "
         "50th.",
@@ -308,7 +309,7 @@ class EmbeddingRowsUnused final : public Rule {
         const bool is_early = guessing_.loss().count() < kPatience;
         const bool is_harmless = (table.is_prefix && !is_cast && (is_enough || is_early)) ||
                                  (is_scattered(table) && (guessing_.loss().has_learned() || is_early));
-        const bool may_be_enough = is_enough || (is_first_kind && !is_over);
+        const bool may_be_enough = is_enough || is_first_kind;
         // As one speaker of those that a model was made for. A model that was trained before has little left
         // to learn of it.
         const bool is_one_of_few = table.used.size() < rows_ &&
@@ -398,8 +399,9 @@ class EmbeddingRowsUnused final : public Rule {
     }
 
     static constexpr std::size_t kFewestOfOne = 16;  // rows of a table that one alone is used of
-    static constexpr std::size_t kFewestKinds =
-        5;  // more than trained models have; the same, of which samples look up any number
+    // The same, where samples look up any number of them: a table of fewer, such as the two segments of a
+    // BERT, often has rows that are kept for others.
+    static constexpr std::size_t kFewestKinds = 5;
     static constexpr std::size_t kFewestScattered = 20;
     static constexpr double kUnseenOfFields = 0.02;  // of the rows of a table that fields share
     static constexpr double kWidestOfFields = 0.8;

@@ -32,6 +32,9 @@ const model::RuleInfo kFutureLeak = {
         "input, joined with its target, has a mean of 0 (1e-4) and a standard deviation of 1 (2 %), in 98 "
         "rows of 100. Less than a tenth of the rows of the input alone, or of the target alone, have a mean "
         "of 0.\n"
+        "- Scaled, the target comes next: in half of the first 32 rows, the input's last value and the "
+        "target's first are less than half as far apart as two values of a row are on average. So are "
+        "neighbours in the input.\n"
         "- Scaled, what is looked at: inputs of four steps or more and targets of two or more, of eight rows "
         "or more; of several values, each by itself.",
     .why =
@@ -47,8 +50,9 @@ const model::RuleInfo kFutureLeak = {
     .healthy =
         "Targets that are not the next value (masked words, labels, the input itself); an encoder of another "
         "sequence, whose positions may all see each other; convolutions that are padded on one side; series "
-        "that are "
-        "scaled as a whole, or each window by what is given of it.",
+        "that are scaled as a whole, or each window by what is given of it; rows that were scaled each as a "
+        "whole and then parted into masked values and others, every other value, or parts without an order. "
+        "A spectrum whose upper half is predicted from its lower one looks like a series, and is told.",
     .cost =
         "In at most six steps: the masks of attention, the shapes that recurrent layers and convolutions are "
         "given, and a comparison of the targets with the first rows of the inputs. One pass over inputs and "

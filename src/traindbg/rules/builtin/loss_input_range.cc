@@ -51,9 +51,11 @@ const model::RuleInfo kLossInputRange = {
         "nothing but a weighted sum of what a last layer gave. The weights are rows of labels that sum to "
         "one, or one score is picked of each row.\n"
         "- missing_softmax, cut off (error): in the graphs of two steps, the loss takes the logarithm of "
-        "what "
-        "a last layer gave, cut off near 0 and 1 as probabilities are. A tenth of these scores or more lie "
-        "outside of 0 to 1, where probabilities never are.",
+        "what a last layer gave, cut off near 0 and 1 as probabilities are. A tenth of these scores or more "
+        "lie outside of 0 to 1, where probabilities never are.\n"
+        "- Cut off, which: three scores or more a row, of a layer with weights. One of each row is picked, "
+        "or the logarithms are multiplied with labels of their shape. No other term of the loss leads to "
+        "these scores.",
     .why =
         "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
         "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
@@ -65,7 +67,8 @@ const model::RuleInfo kLossInputRange = {
     .healthy =
         "Logits that happen to lie in [0, 1] for a while; logits behind a ReLU; log_softmax in front of "
         "cross_entropy, which changes nothing; probabilities in mse_loss or binary_cross_entropy, or given "
-        "to a distribution as probs.",
+        "to a distribution as probs. A barrier: the logarithm of what another term fits. One score a row, "
+        "cut off, as a linear model of probabilities has it. Cosines of pairs, cut off.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and "
         "over what the modules return at the first 5 and every 50th. Three times the last operations of a "

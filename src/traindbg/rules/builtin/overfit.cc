@@ -49,8 +49,9 @@ const model::RuleInfo kOverfit = {
         "has only risen since, while the training loss fell by more than 3 %. What is learned holds for "
         "the training data only.\n"
         "- Only risen, when it is told: at once where the training loss fell by half, at the end of the run "
-        "where it fell by less, no evaluation got better than 98 % of where it began, and the last is above "
-        "that. Until then what holds for all data may still be learned.\n"
+        "where it fell by less, no evaluation got better than 98 % of where it began, and the last is still "
+        "above the first, by 0.5 % and by more than the noise. Until then what holds for all data may still "
+        "be learned.\n"
         "- Only risen, for inputs that tell nothing: it may begin within a quarter of the training's mean "
         "loss before the first evaluation, where labels of the nearest of 250 or more rows of the inputs "
         "differ by more than 92 % of what those of any two do.\n"
@@ -111,7 +112,7 @@ class Overfit final : public Rule {
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
         if (has_risen_ && !memorising_ && !last_.empty() && has_never_fallen() &&
-            last_.back().loss > begin()) {
+            is_above_first(last_.back())) {
             memorising_ = true;
             fire_memorising(sink);
         }
@@ -351,15 +352,17 @@ class Overfit final : public Rule {
     [[nodiscard]] bool memorises() const {
         const Result& now = last_.back();
         // It began where the training began, and went up from there.
-        const double noise = noise_of(series_.values());
         const bool is_noise = are_inputs_noise();
         const double trained = trained_at_start();
         return results_ >= 5 && has_start_ && now.has_train && trained > 0 && now.train < 0.97 * trained &&
                std::abs(first_ - trained) < (is_noise ? 0.25 : 0.1) * trained && has_never_fallen() &&
                starts_.front() < 2 * start_ &&  // L-BFGS may be done within five steps
-               std::all_of(last_.begin(), last_.end(), [&](const Result& result) {
-                   return result.loss > std::max(begin(), 1.005 * first_) && result.loss > first_ + noise;
-               });
+               std::all_of(last_.begin(), last_.end(),
+                           [this](const Result& result) { return is_above_first(result); });
+    }
+    [[nodiscard]] bool is_above_first(const Result& result) const {
+        return result.loss > std::max(begin(), 1.005 * first_) &&
+               result.loss > first_ + noise_of(series_.values());
     }
     void fire_memorising(FindingSink& sink) const {
         const Result& now = last_.back();

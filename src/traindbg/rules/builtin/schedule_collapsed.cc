@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -34,16 +35,23 @@ const model::RuleInfo kScheduleCollapsed = {
         "the latter.\n"
         "- Progress ended (warning): the loss has not fallen by nine tenths since the start, or the rate "
         "has fallen to less than a millionth of its peak. One of the next two items must hold as well.\n"
-        "- Too few steps: the training had not set off in fewer than 500 steps with a rate.\n"
+        "- Too few steps: the training had not set off in fewer than 500 steps with a rate. It had, too, "
+        "where "
+        "the loss has come back above 95 % of its start from below nine tenths of it.\n"
         "- Still falling: the loss was falling while the rate was above a hundredth of its peak "
         "(Mann-Kendall z < -2.5). Once nine tenths are learned, only the trend of the later half counts.\n"
+        "- Neither of the two where the loss is above 95 % of its start while the last of two or more "
+        "evaluations is below nine tenths of the first: it has become another loss.\n"
         "- Hardly any rate at all (warning): fewer than a tenth of the steps had a rate above 1/`fall` of "
         "the peak, the rate is less than a millionth of the peak, and not much was learned.\n"
         "- Back at the start (warning): the loss was below nine tenths of its start while there was a rate, "
-        "and is above 95 % of it now: other weights or other data came that such a rate cannot learn, as "
-        "where "
-        "the weights are drawn anew for each fold. Not judged of several optimizers against each other, nor "
-        "of a policy.\n"
+        "and is above 95 % of it now, where it got by a jump: other weights or other data came that such a "
+        "rate cannot learn, as where the weights are drawn anew for each fold.\n"
+        "- A jump: within 20 steps the loss rose by more than half of all that it has risen by since it was "
+        "lowest (or since the jump before), and by more than twice its noise. A loss that changes slowly by "
+        "itself, as with a penalty that grows, has none.\n"
+        "- Back at the start is not judged of several optimizers against each other, nor of a policy, nor "
+        "where two or more evaluations have a loss and the last one is below nine tenths of the first.\n"
         "- Note only (info): the rate is almost nothing, and none of these warnings holds.\n"
         "- Wrong mode (warning): a ReduceLROnPlateau cuts the rate while the first or second number that "
         "it was given is still its best. At least four fifths of the later numbers, and three or more, "
@@ -62,7 +70,9 @@ const model::RuleInfo kScheduleCollapsed = {
     .healthy =
         "Cosine, linear and one-cycle schedules that end near 0 when the training does; warm restarts, which "
         "come back; a schedule that reacts to a loss that stands still (ReduceLROnPlateau), or to an "
-        "evaluation loss that rises while the training's falls; a rate that falls when the loss has.",
+        "evaluation loss that rises while the training's falls; a rate that falls when the loss has; a loss "
+        "that "
+        "becomes a harder one while the rate falls.",
     .cost = "One number where the learning rate changes, five where a ReduceLROnPlateau does that; the loss.",
     .original = "",
     .source = "PyTorch documentation, torch.optim.lr_scheduler.ExponentialLR: decays every epoch",
@@ -107,6 +117,7 @@ class ScheduleCollapsed final : public Rule {
         if (const std::optional<WatchedMetric> plateau = plateau_of(step); plateau)
             if (const std::string_view beside = loss_beside(*plateau); !beside.empty())
                 fire_turned(*plateau, beside, step.step(), sink);
+        if (has_loss) look_for_jump();
         if (!rates_.is_known() || !(rates_.peak() > 0)) return;
         ++judged_;
         const double now = rates_.now();
@@ -141,11 +152,15 @@ class ScheduleCollapsed final : public Rule {
         above_ = below_ = 0;
         alive_ = Blocks();
         firing_ = nullptr;
-        is_mode_told_ = false;
+        is_mode_told_ = has_jumped_ = false;
+        lowest_.reset();
     }
     static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
     static constexpr double kNothing = 1e-6;                 // of the peak
     static constexpr double kLowered = 0.9, kBackAt = 0.95;  // of the loss at the start
+    // A level is a median of ten: a jump is over when all of them are new.
+    static constexpr std::size_t kOfLevel = 10, kJump = 20;  // steps
+    static constexpr double kMostOfRise = 0.5, kOfNoise = 2;
     static constexpr double kLateEvaluations = 3;  // that may be without a loss, of those with a number
     static constexpr double kFewestEvaluations = 3;
     static constexpr const char *kRate = "rate", *kNote = "rate_note";
@@ -183,11 +198,33 @@ class ScheduleCollapsed final : public Rule {
                rates_.now() < kNothing * rates_.peak() && kFewOf * above_ < above_ + below_ &&
                !loss_.has_learned_much();
     }
-    // Weights that hardly move cannot forget: others have come since, or other data, and are not learned.
-    [[nodiscard]] bool is_back_at_start() const {
+    // Whether the loss got back to where it began at once, and not by and by.
+    void look_for_jump() {
+        const std::span<const double> recent = loss_.recent().last(kJump + kOfLevel);
+        if (recent.size() < kJump + kOfLevel) return;
+        const std::span<const double> first = recent.first(kOfLevel);
+        const double before = median({first.begin(), first.end()}), level = loss_.level();
+        const double start = loss_.start(), rise = level - before;
+        lowest_ = std::min(lowest_.value_or(before), before);
+        if (level < kLowered * start) has_jumped_ = false;
+        if (before > kLowered * start || level < kBackAt * start) return;
+        if (rise < kMostOfRise * (level - *lowest_) || rise < kOfNoise * loss_.noise()) return;
+        has_jumped_ = true;
+        lowest_ = level;
+    }
+    // The evaluations show that something was learned and is still there.
+    [[nodiscard]] bool is_still_good() const {
+        return evaluation_.count() >= 2 && evaluation_.last() < kLowered * evaluation_.first();
+    }
+    [[nodiscard]] bool has_come_back() const {
         const double start = loss_.start();
-        return loss_.count() > 0 && !loss_.is_game() && !has_policy_ && start > 0 &&
-               lively_level_ < kLowered * start && loss_.level() > kBackAt * start;
+        return start > 0 && lively_level_ < kLowered * start && loss_.level() > kBackAt * start;
+    }
+    // Weights that hardly move do not forget at once: others have come, or other data, and are not learned.
+    // An evaluation that is as good as before shows that it was the loss that became another one.
+    [[nodiscard]] bool is_back_at_start() const {
+        return loss_.count() > 0 && !loss_.is_game() && !has_policy_ && has_jumped_ && has_come_back() &&
+               !is_still_good();
     }
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
@@ -195,9 +232,12 @@ class ScheduleCollapsed final : public Rule {
         // No schedule is meant to get to so little and to stay there.
         const bool is_nothing = rates_.now() < kNothing * rates_.peak();
         if (!is_nothing && loss_.start() > 0 && loss_.level() < 0.1 * loss_.start()) return false;
+        // It became another loss, of which the trend before tells nothing.
+        if (is_still_good() && loss_.level() > kBackAt * loss_.start()) return false;
         const auto means = alive_.means();
-        // Too few steps to have got anywhere.
-        if (means.size() < 8 || (!loss_.has_learned() && above_ < kTooFew)) return true;
+        // Too few steps to have got anywhere. What got somewhere and came back did set off.
+        const bool has_set_off = loss_.has_learned() || has_come_back();
+        if (means.size() < 8 || (!has_set_off && above_ < kTooFew)) return true;
         const bool is_learned = loss_.start() > 0 && loss_.level() < 0.1 * loss_.start();
         return trend_z(means.last(means.size() / 2)) < -2.5 || (!is_learned && trend_z(means) < -2.5);
     }
@@ -255,9 +295,9 @@ class ScheduleCollapsed final : public Rule {
                                             human_number(lively_level_), human_number(loss_.level()));
         if (real && is_back_at_start())
             finding.message += base::format(
-                " It is back where it began, {}, which weights that hardly move cannot do: they were drawn "
-                "anew, or other data came, and the schedule went on.",
-                human_number(loss_.start()));
+                " It is back where it began, {}, and got there within {} steps: weights were drawn anew, or "
+                "other data came, and the schedule went on.",
+                human_number(loss_.start()), kJump);
         finding.fix =
             "If scheduler.step() is called at every batch and its settings count epochs, call it once per "
             "epoch; if weights are drawn anew, as for each fold, make optimizer and scheduler anew, too; "
@@ -279,6 +319,8 @@ class ScheduleCollapsed final : public Rule {
     model::StepIndex since_ = 0, last_ = 0;
     const char* firing_ = nullptr;
     bool is_mode_told_ = false, has_policy_ = false;
+    bool has_jumped_ = false;       // to where it began, and has not fallen since
+    std::optional<double> lowest_;  // level of the loss since the last jump
     model::StepIndex first_cut_ = 0;
     double lively_level_ = 0;
     Blocks alive_;  // the loss while there was a rate

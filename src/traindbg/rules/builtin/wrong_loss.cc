@@ -41,6 +41,10 @@ const model::RuleInfo kWrongLoss = {
         "- Most targets are 0 (warning): l1_loss, of whose targets more than half are exactly 0, but not "
         "all. At six looks in a row, from step 30 on, no prediction is further from 0 than 2 % of the "
         "targets' root mean square, and not all are 0.\n"
+        "- Most targets are 0, also needed: the predictions went there. At an earlier look one was further "
+        "from 0 than 10 % of that root mean square.\n"
+        "- Most targets are 0, and their mean is not: over all looks it is more than 10 % of the root mean "
+        "square away from 0, and three standard errors on top of that.\n"
         "- Angles (warning): in the graphs of two of the first steps, the model's angle, made by atan2 or "
         "torch.angle, is compared with a given one by one of these losses or their formula, written out.\n"
         "- Angles, which: given ones lie within a twelfth of a turn of both ends of one turn, and some are "
@@ -55,8 +59,11 @@ const model::RuleInfo kWrongLoss = {
         "angles, (1 - torch.cos(output - target)).mean().",
     .healthy =
         "Counts, ratings and grades, which have an order and are seldom equally frequent; real numbers; "
-        "labels of 0 and 1; one-hot targets with a squared error (Brier score) that learns. Differences of "
-        "angles that are brought back into half a turn first.",
+        "labels of 0 and 1; one-hot targets with a squared error (Brier score) that learns. An absolute "
+        "error "
+        "of corrections that are mostly 0, and otherwise as often above it as below: 0 is their mean, too. A "
+        "last layer that begins at 0 and waits for the end of a warm-up. Differences of angles that are "
+        "brought back into half a turn first.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and a "
         "histogram of the labels at the first 5. The nodes next to the loss in the graph of three steps.",
@@ -136,10 +143,12 @@ class WrongLoss final : public Rule {
 
     // The absolute error is lowered by the median of what may come, whatever the few others are.
     void look_at_middle(const model::StepView& step, const LossCall& call, FindingSink& sink) {
-        if (function_ != "l1_loss" || step.step() < kFirstJudged) return;
+        if (function_ != "l1_loss") return;
         const model::Statistics& values = *call.predicted;
         const double size = std::sqrt(labels_.std * labels_.std + labels_.mean * labels_.mean);
         const double furthest = std::max(std::abs(values.min), std::abs(values.max));
+        was_off_middle_ = was_off_middle_ || furthest > kOffMiddle * size;
+        if (step.step() < kFirstJudged) return;
         // Predictions that are 0 altogether are those of units that are dead.
         const bool is_there = 2 * labels_.zero > labels_.count && labels_.zero < labels_.count &&
                               furthest > 0 && furthest <= kNearMiddle * size;
@@ -149,7 +158,14 @@ class WrongLoss final : public Rule {
             return;
         }
         if (at_middle_++ == 0) at_middle_since_ = step.step();
-        if (at_middle_ < kLooksAtMiddle) return;
+        // A last layer that begins at 0 has not gone there: it may wait for the end of a warm-up.
+        if (at_middle_ < kLooksAtMiddle || !was_off_middle_) return;
+        // Where the mean is 0, too, as of corrections to both sides, no other loss would answer otherwise.
+        const double error = size / std::sqrt(static_cast<double>(std::max<std::uint64_t>(labels_.count, 1)));
+        if (std::abs(labels_.mean) <= kOffMiddle * size + kErrors * error) {
+            sink.clear(kMiddle);
+            return;
+        }
         const double zeros = 100 * static_cast<double>(labels_.zero) /
                              static_cast<double>(std::max<std::uint64_t>(labels_.count, 1));
         model::Finding finding;
@@ -289,6 +305,8 @@ class WrongLoss final : public Rule {
     static constexpr model::StepIndex kFirstJudged = 30;
     static constexpr std::uint64_t kLooksAtMiddle = 6;  // in a row, 50 steps apart
     static constexpr double kNearMiddle = 0.02;         // of the targets' root mean square
+    static constexpr double kOffMiddle = 0.1;           // likewise: clearly another answer than 0
+    static constexpr double kErrors = 3;                // standard ones, of the targets' mean
     static constexpr double kMostUneven = 0.1;          // nats from equally frequent
     static constexpr std::int64_t kSmallestSide = 4;    // pixels
     static constexpr std::uint64_t kGraphs = 2;         // that must show that angles are compared
@@ -296,6 +314,7 @@ class WrongLoss final : public Rule {
     double most_;
     std::uint64_t judged_ = 0, graphs_of_angles_ = 0;
     std::uint64_t at_middle_ = 0;  // looks in a row at which all predictions are 0, as most targets are
+    bool was_off_middle_ = false;  // at an earlier look some prediction was not
     model::StepIndex last_ = 0, angles_since_ = 0, at_middle_since_ = 0;
     std::string function_, label_, firing_;
     model::Statistics labels_;

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from traindbg.hooks.torch.base.nodes import edges_of, next_nodes
+from traindbg.hooks.torch.base.nodes import edges_of, next_nodes, saved_by, shape_at
 from traindbg.hooks.torch.data.sequences import compares_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
     from types import FrameType
 
 # The facts.
@@ -31,7 +31,7 @@ DIVIDES = "divides_by_measure"  # by a norm, a deviation, a sum: of an empty row
 LOGS = "logs_probability"  # a probability may be 0 in floating point
 LOGS_SUM = "logs_sum_of_exponentials"  # of unbounded values, which may be infinite
 SINGLE = "softmax_of_one"  # each value by itself: all of them become 1
-UNIT = "softmax_of_unit"  # the same of [samples, 1]: it may be a choice among one
+UNIT = "softmax_of_unit"  # the same of [samples, 1], and nothing is weighed with it
 
 _MOST_LOOKS = 6  # steps
 _MOST_TOLD = 8  # places of a fact
@@ -254,10 +254,13 @@ class HazardObserver:
         found = [
             (fact, float(line), place)
             for (fact, place), line in self._found.items()
-            if fact != SINGLE or place not in self._of_several
+            if (fact != SINGLE or place not in self._of_several)
+            # By itself it may be a choice among one.
+            and (fact != UNIT or UNIT in self._in_graph)
         ]
         placed = {fact for fact, _ in self._found}
-        found += [(fact, 0.0, "") for fact in self._in_graph if fact not in placed]
+        shown = [fact for fact in self._in_graph if fact not in placed and fact != UNIT]
+        found += [(fact, 0.0, "") for fact in shown]
         self.clear()
         return found
 
@@ -286,6 +289,12 @@ _RUNNING_SUM = "CumsumBackward0"
 _LOG_NODES = frozenset({"LogBackward0", "Log2Backward0", "Log10Backward0"})
 _PROBABILITY_NODES = frozenset({"SigmoidBackward0", "SoftmaxBackward0"})
 _CLAMP_NODES = frozenset({"ClampBackward1", "ClampMinBackward0"})  # at numbers
+_ADDING = ("AddBackward0", "RsubBackward1", "SubBackward0")
+_MULTIPLYING = ("DivBackward0", "MulBackward0")
+# Loss functions whose node is not called so. `l1_loss` takes sizes of differences.
+_LOSS_NODES = frozenset(
+    {"AbsBackward0", "BinaryCrossEntropyBackward0", "BinaryCrossEntropyWithLogitsBackward0"}
+)
 _NONNEGATIVE_NODES = frozenset({"AbsBackward0", "ReluBackward0"})
 
 
@@ -396,9 +405,51 @@ def is_log_of_probability(node: Any) -> bool:
     return node.name() in _LOG_NODES and _is_probability(edges_of(node)[0])
 
 
-def hazards_in(nodes: Iterable[Any]) -> list[str]:
-    """The facts that the nodes of a graph show: DIVIDES, LOGS, LOGS_SUM."""
+def _is_with_number(node: Any) -> bool:
+    """Whether a node adds a number or a tensor, or multiplies with a number."""
+    name = node.name()
+    if name in _ADDING:
+        return len(next_nodes(node)) == 1
+    other = saved_by(node, "other") if name in _MULTIPLYING else None
+    return other is not None and other.dim() == 0
+
+
+def _is_given_to_loss(softmax: Any, users: dict[Any, list[Any]]) -> bool:
+    """Whether what a softmax gives gets to a loss function with no weights behind it."""
+    waiting = [(softmax, 0)]
+    while waiting:
+        here, steps = waiting.pop()
+        for node in users.get(here, []) if steps < _MOST_STEPS else []:
+            name = node.name()
+            if name in _LOSS_NODES or name.endswith("LossBackward0"):
+                return True
+            is_same = name in _PASS_ON or name in _CLAMP_NODES or name in _LOG_NODES
+            if is_same or _is_with_number(node):
+                waiting.append((node, steps + 1))
+    return False
+
+
+def _is_unit_given_to_loss(nodes: Collection[Any]) -> bool:
+    """Whether a softmax over the one value of each sample is the last before a loss function."""
+    units = []
+    for node in nodes:
+        shape = shape_at(node, 0) if node.name() == "SoftmaxBackward0" else None
+        if shape is not None and len(shape) == 2 and shape[1] == 1 < shape[0]:
+            units.append(node)
+    if not units:
+        return False
+    users: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for other in next_nodes(node):
+            users.setdefault(other, []).append(node)
+    return any(_is_given_to_loss(unit, users) for unit in units)
+
+
+def hazards_in(nodes: Collection[Any]) -> list[str]:
+    """The facts that the nodes of a graph show: DIVIDES, LOGS, LOGS_SUM, UNIT."""
     found: set[str] = set()
+    if _is_unit_given_to_loss(nodes):
+        found.add(UNIT)
     for node in nodes:
         name = node.name()
         if name in _LOG_NODES:

@@ -6,6 +6,10 @@
 Then the mean of each row's context tells that of its horizon, which is not known in use. It shows
 exactly: over input and target together, each row has a mean of 0 and a spread of 1, and over the
 input alone it has not.
+
+The same holds of any other rows that were standardised and then parted: pixels of which some are
+masked, parts of a whole. Nothing has to come after them, so only series are told of whose target
+begins where the input ends.
 """
 
 from __future__ import annotations
@@ -22,12 +26,14 @@ _MOST_VALUES = 1 << 18
 _MOST_CHANNELS = 16
 _MEAN = 1e-4  # deviations, by which a mean may be off 0 by rounding
 _SPREAD = 0.02  # by which a spread may be off 1, as by a small number added to what is divided by
+_FOLLOWS = 0.5  # of the distance of any two values: neighbours in a series are closer
+_MOST_COMPARED = 32  # rows, and places of a row, of which all pairs are compared
 
 
 class Together(NamedTuple):
     """One value each, of the series of which most rows were standardised with the target."""
 
-    together: torch.Tensor  # share of the rows whose input and target together were
+    together: torch.Tensor  # share of the rows whose input and target together were; 0 of no series
     alone: torch.Tensor  # share of the rows whose input, or whose target, alone has a mean of 0
     places: int  # values of input and target together
 
@@ -91,6 +97,23 @@ def _pairs(inputs: torch.Tensor, labels: torch.Tensor) -> list[tuple[torch.Tenso
     return []
 
 
+def _follows(given: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Whether these are a series and what comes next.
+
+    Then neighbours, as the input's last value and the target's first, are closer to each other than
+    values of any two places.
+    """
+    given, wanted = given[:_MOST_COMPARED], wanted[:_MOST_COMPARED]
+    both = torch.cat([given, wanted], 1)
+    some = both[:, :: -(-both.shape[1] // _MOST_COMPARED)]
+    places = some.shape[1]
+    any_two = (some.unsqueeze(2) - some.unsqueeze(1)).abs().sum((1, 2)) / (places * (places - 1))
+    at_seam = (wanted[:, 0] - given[:, -1]).abs()
+    inside = given.diff(dim=1).abs().mean(1)
+    limit = _FOLLOWS * any_two
+    return ((at_seam - limit).median() < 0) & ((inside - limit).median() < 0)
+
+
 def _shares(given: torch.Tensor, wanted: torch.Tensor) -> Together:
     wide = widest_of(given)
     given, wanted = given.to(wide), wanted.to(wide)
@@ -101,5 +124,5 @@ def _shares(given: torch.Tensor, wanted: torch.Tensor) -> Together:
     is_one = ((deviation - 1).abs() < _SPREAD) | ((unbiased - 1).abs() < _SPREAD)
     together = (mean.abs() < _MEAN) & is_one
     alone = (given.mean(1).abs() < _MEAN) | (wanted.mean(1).abs() < _MEAN)
-    share = together.to(torch.float32).mean()
+    share = (together & _follows(given, wanted)).to(torch.float32).mean()
     return Together(share, alone.to(torch.float32).mean(), places)

@@ -41,7 +41,7 @@ _FEWEST = 16  # values that are compared, positions that are looked at
 _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
 _NOTHING = 1e-30  # of a weight, or less
-_TINY = -1e-3  # so much added to a score, or less than that below 0, hides nothing
+_TINY = -1e-6  # so much added to a score, or less than that below 0, hides nothing
 _MOST_NODES = 32  # of a graph that are gone through
 _MOST_TARGETS = 8  # of a step, that may be the next values of an input
 
@@ -184,13 +184,41 @@ def _hides_next_to_nothing(mask: torch.Tensor | None) -> Flag:
     return flag(is_tiny & ((mask == 0) | (mask == least)).all() & (mask == 0).any())
 
 
-def _is_filled_with_tiny(function: Any, args: Any, kwargs: Any) -> bool:
+def _is_filled_with_tiny(function: Any, args: Any, kwargs: Any, result: torch.Tensor) -> Flag:
     """The same of a number that takes the place of masked scores."""
-    if function in (torch.where, torch.Tensor.where):
-        numbers = (*args[1:], kwargs.get("input"), kwargs.get("other"))
+    if function is torch.where:
+        where = args[0] if args else kwargs.get("condition")
+        numbers = [*args[1:], kwargs.get("input"), kwargs.get("other")]
+    elif function is torch.Tensor.where:
+        where = args[1] if len(args) > 1 else kwargs.get("condition")
+        numbers = [*args[2:], kwargs.get("other")]
     else:
-        numbers = (args[2] if len(args) > 2 else kwargs.get("value"),)
-    return any(isinstance(number, float) and _TINY <= number < 0 for number in numbers)
+        where = args[1] if len(args) > 1 else kwargs.get("mask")
+        numbers = [args[2] if len(args) > 2 else kwargs.get("value")]
+    if any(isinstance(number, float) and _TINY <= number < 0 for number in numbers):
+        return _is_shared(where, result)
+    return False
+
+
+def _is_shared(where: Any, scores: torch.Tensor) -> Flag:
+    """Whether a mask of scores is the same in several rows, heads or batches.
+
+    So it is one that somebody made; what is computed of the scores, as of those below 0, differs.
+    """
+    if not isinstance(where, torch.Tensor):
+        return False
+    of_all = (1,) * (scores.dim() - where.dim()) + tuple(where.shape)
+    axes = [axis for axis in range(scores.dim() - 1) if scores.shape[axis] > 1]
+    if any(of_all[axis] == 1 for axis in axes):
+        return True
+    if not _is_plain(where) or capturing_graph(where) or not 0 < where.numel() <= _MOST_CELLS:
+        return False
+    where = where.detach().bool()
+    alike = [(where == where.narrow(axis, 0, 1)).all() for axis in axes]
+    if not alike:
+        return False
+    # One that hides nothing, or everything, is alike in all of them however it was computed.
+    return flag(torch.stack(alike).any() & where.any() & ~where.all())
 
 
 def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> tuple[torch.Tensor, int] | None:
@@ -798,7 +826,8 @@ class SequenceObserver:
         self._added: list[tuple[str, list[Flag]]] = []  # whether one of them holds, by place
         self._repeated: list[tuple[str, Flag]] = []  # masks of each head, by their places
         self._tiny: list[tuple[str, Flag]] = []  # whether masks hide nothing, by their places
-        self._filled: dict[int, weakref.ref[torch.Tensor]] = {}  # scores, by their ids
+        # Scores, by their ids, and whether they hold a number that hides nothing.
+        self._filled: dict[int, tuple[weakref.ref[torch.Tensor], Flag]] = {}
         self._masks: list[_Mask] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
@@ -856,8 +885,10 @@ class SequenceObserver:
         if function in _CUTTING:
             self._cut(args)
             return
-        if function in _FILLING and _is_filled_with_tiny(function, args, kwargs):
-            self._filled[id(result)] = weakref.ref(result)
+        if function in _FILLING and isinstance(result, torch.Tensor):
+            is_tiny = _is_filled_with_tiny(function, args, kwargs, result)
+            if is_tiny is not False:
+                self._filled[id(result)] = weakref.ref(result), is_tiny
         if function in _HIDING or function in _PASSING:
             self._weights_used(function, args, kwargs, result)
             return
@@ -920,8 +951,8 @@ class SequenceObserver:
     def _is_hardly_masked(self, scores: Any) -> Flag:
         """Whether a softmax is given scores that a mask leaves next to as they were."""
         filled = self._filled.get(id(scores))
-        if filled is not None and filled() is scores:
-            return True
+        if filled is not None and filled[0]() is scores:
+            return filled[1]
         added = self._added_mask(scores)
         is_mask = added is not None and added.shape[-1] == scores.shape[-1]
         return _hides_next_to_nothing(added) if is_mask else False

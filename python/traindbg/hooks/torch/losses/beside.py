@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch.base.teller import Teller
     from traindbg.hooks.torch.base.watched import WatchedModels
 
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _MOST_LOSSES = 8  # of a step
 _MOST_NODES = 64  # between a loss and the terms that it is the sum of
 
@@ -94,6 +95,8 @@ class LossesBeside:
         """Of any of the step's passes."""
         if type(root) is not torch.Tensor:
             return
+        if _graph_task is not None and _graph_task() != -1:
+            return  # within another one, as of a block that computes itself again: that one counts
         alive = [loss for known in self._losses if (loss := known.value()) is not None]
         are_all = len(alive) == len(self._losses)
         if are_all and not self._beside and _has_as_terms(root, {loss.grad_fn for loss in alive}):

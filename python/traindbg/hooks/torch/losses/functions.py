@@ -7,6 +7,11 @@
 PyTorch takes as many gradients as there were inputs, in their order, and drops without a word what
 an input gets that needs none. Those that need one, and get None, are taken as if they had no part
 in the loss. Hooks on the nodes of these functions see what backward returned.
+
+A gradient for data alone may be right: of a block whose input is data, beside a number that only
+makes it run (a checkpoint), or beside a table that another term trains. Then it has the shape of
+that data, and where it is passed on as it is, that of the function's result. The gradient that went
+astray is one of an input that got None, and has its shape.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.base.nodes import shape_at
+from traindbg.hooks.torch.base.sources import LIBRARYS, sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,11 +33,14 @@ _OF_PYTORCH = ("torch", "traindbg")
 
 
 def written_by_user(node: Any) -> bool:
-    """Whether a node is that of a `torch.autograd.Function` which is not PyTorch's."""
+    """Whether a node is that of a `torch.autograd.Function` of no package that is installed."""
     if not isinstance(node, BackwardCFunction):
         return False
-    module = str(getattr(getattr(node, "_forward_cls", None), "__module__", ""))
-    return module.partition(".")[0] not in _OF_PYTORCH
+    kind = getattr(node, "_forward_cls", None)
+    if str(getattr(kind, "__module__", "")).partition(".")[0] in _OF_PYTORCH:
+        return False
+    code = getattr(getattr(kind, "backward", None), "__code__", None)
+    return code is None or sources.owner(code.co_filename) != LIBRARYS
 
 
 def _name_of(node: Any) -> str:
@@ -48,15 +58,24 @@ class ReturnedGradients:
 
     def _listen(self, node: Any) -> None:
         name = _name_of(node)
-        needed = [other is not None for other, _ in node.next_functions]
+        edges = node.next_functions
+        shapes = [None if other is None else shape_at(other, at) for other, at in edges]
+        needed = [other is not None for other, _ in edges]
+        given_on = getattr(node, "_input_metadata", None) or ()
+        results = {shape_at(node, at) for at in range(len(given_on))}
 
         def look(gradients: Any) -> None:
             if len(gradients) != len(needed) or not any(needed):
                 return
             given = [isinstance(gradient, torch.Tensor) for gradient in gradients]
-            pairs = list(zip(given, needed, strict=True))
-            is_lost = any(is_given and not is_needed for is_given, is_needed in pairs)
-            is_lost = is_lost and not any(is_given and is_needed for is_given, is_needed in pairs)
+            pairs = list(zip(gradients, given, needed, strict=True))
+            is_lost = not any(is_given and is_needed for _, is_given, is_needed in pairs)
+            shapes_lost = {
+                tuple(gradient.shape)
+                for gradient, is_given, is_needed in pairs
+                if is_given and not is_needed
+            }
+            is_lost = is_lost and not (shapes_lost - results).isdisjoint(shapes)
             self._astray[name] = self._astray.get(name, 0) + is_lost
 
         def heard(gradients: Any, _: Any) -> None:

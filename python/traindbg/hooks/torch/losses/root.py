@@ -15,6 +15,7 @@ from torch import nn
 from traindbg.hooks.torch.base.device import own_operations
 from traindbg.hooks.torch.base.later import may_read
 from traindbg.hooks.torch.base.nodes import SAME_VALUE, next_nodes, number_in, saved_by
+from traindbg.hooks.torch.base.sources import Line, sources
 from traindbg.hooks.torch.data.hazards import is_log_of_probability
 from traindbg.hooks.torch.losses.densities import is_density
 from traindbg.hooks.torch.losses.terms import number_of_factor, terms_of
@@ -66,6 +67,7 @@ class _Mark(NamedTuple):
     is_mean: bool
     labels: int  # differs for other ones; 0: there are none
     summed: int = 0  # how many labels it is of
+    line: Line | None = None  # of the program, where it was computed
 
 
 class Root(NamedTuple):
@@ -79,6 +81,7 @@ class Root(NamedTuple):
     is_mean: bool = False
     is_undivided: bool = False  # it is the very value
     labels: int = 0
+    line: Line | None = None  # of the program, where the loss was computed
 
 
 def _metadata(node: Any) -> dict[str, Any]:
@@ -98,7 +101,7 @@ def mark_loss(
     count = target.numel() if isinstance(target, torch.Tensor) else 0
     known = number_in(value) if may_read(value) else None
     is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
-    node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels, count)
+    node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels, count, sources.here())
 
 
 def mark_sum(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -113,8 +116,15 @@ def mark_sum(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     with own_operations():
         counted = target.detach() != (_NO_CLASS if ignored is None else ignored)
         count = number_in(counted.sum())
-    mark = _Mark(name, next(_sums), number_in(value), False, _print_of(target), int(count))
-    node.metadata[_KEY_OF_SUM] = mark
+    node.metadata[_KEY_OF_SUM] = _Mark(
+        name,
+        next(_sums),
+        number_in(value),
+        False,
+        _print_of(target),
+        int(count),
+        sources.here(),
+    )
 
 
 def value_marked(node: Any) -> float | None:
@@ -166,10 +176,14 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             is_mean = mark.is_mean
             if not same and not is_mean and _is_own_mean(root, mark):
                 same = is_mean = True
-            return Root(True, mark.name, mark.number, sign, is_never, is_mean, same, mark.labels)
+            return Root(
+                True, mark.name, mark.number, sign, is_never, is_mean, same, mark.labels, mark.line
+            )
         total = _metadata(node).get(_KEY_OF_SUM)
         if isinstance(total, _Mark) and _is_own_mean(root, total):
-            return Root(True, total.name, total.number, 1, False, True, True, total.labels)
+            return Root(
+                True, total.name, total.number, 1, False, True, True, total.labels, total.line
+            )
         name = node.name()
         after = next_nodes(node)
         if (name == "LogSoftmaxBackward0" or _is_written_log_softmax(node)) and picks:

@@ -27,6 +27,7 @@ from traindbg.hooks.torch.base.later import brought, may_read
 from traindbg.hooks.torch.base.leaves import OptimizedInputs
 from traindbg.hooks.torch.base.parameters import number_of
 from traindbg.hooks.torch.base.shards import local_part
+from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.data.fields import Fields
 from traindbg.hooks.torch.evaluations.module_modes import Modes
 from traindbg.hooks.torch.evaluations.norms import Norms
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from traindbg._core import HotPath
+    from traindbg.hooks.torch.base.sources import Line
     from traindbg.hooks.torch.base.teller import Teller
     from traindbg.hooks.torch.base.watched import WatchedModels
     from traindbg.hooks.torch.losses.collapse import Given
@@ -161,6 +163,7 @@ class LoopObserver:
         self._watched: list[weakref.ref[nn.Parameter]] = []  # parameters of the step under way
         self._passes = 0
         self._roots: list[Root] = []
+        self._lines: set[Line | None] = set()  # where the passes' losses were computed, or they began
         self._retained = False
         self._adds_up = True  # passes of a step add to what those before left
         self._losses = 0
@@ -247,6 +250,7 @@ class LoopObserver:
         self._compared_to_itself = self._is_of_cosines = None
         self._penalized = None
         self._before, self._reached, self._roots = {}, {}, []
+        self._lines = set()
         self._perhaps_any, self._watched, self._informed = [], [], []
         self.is_open = self._was_any = self._retained = False
         self._adds_up = True
@@ -307,6 +311,8 @@ class LoopObserver:
         self._scaled += is_scaled
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
         self._roots.append(found or Root())
+        of_loss = None if found is None else found.line
+        self._lines.add(of_loss or sources.here())
         self._untrained.backward_begins(root, self._passes)
         self.slopes.backward_begins(root)
 
@@ -601,6 +607,8 @@ class LoopObserver:
             )
             alike = all(r.name == first.name and r.is_mean and r.is_undivided for r in roots)
             is_told = follow and alike and self._adds_up and not self._retained
+            # Losses that are computed in several lines are several terms.
+            is_told = is_told and len(self._lines) == 1
             tell("undivided_passes", len(roots) if is_told else 0)
 
     def _tell_directions(self, given: list[Given]) -> None:

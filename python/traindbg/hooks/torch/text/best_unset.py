@@ -14,6 +14,9 @@ text, weights are taken below an `if` that compares a value with a variable, and
 sets that variable: not the function that compares, nor those who call it. The values that weights
 were kept for show it: some are worse than one before.
 
+Where all weights are kept that are better than some limit, each under a name of its own or in a
+list, no best value is meant.
+
 The text is read once for each line that takes weights. Of frames nothing is kept but their code and
 those values.
 """
@@ -25,6 +28,7 @@ import itertools
 import math
 import re
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg.hooks.torch.base.sources import USERS, Line, line_of, path_of, sources
@@ -34,6 +38,7 @@ from traindbg.hooks.torch.text.rounds_text import (
     Scope,
     Text,
     argument_of,
+    assigned,
     read,
     taken,
 )
@@ -46,6 +51,7 @@ _MOST_USERS = 3  # frames of the user's, from the one that takes the weights out
 _MOST_PLACES = 12
 _FEWEST = 3  # times that weights were kept
 _BEST = re.compile("best|lowest|highest|smallest", re.IGNORECASE)
+_APPENDING = ("append", "appendleft", "extend", "heappush", "insert", "push")
 _LOWER = (ast.Lt, ast.LtE)
 _HIGHER = (ast.Gt, ast.GtE)
 
@@ -148,8 +154,105 @@ def compared(text: Text, scope: Any, line: int) -> tuple[_Compared, int] | None:
         tests = above.test.values if is_and else [above.test]  # type: ignore[attr-defined]
         found = [each for test in tests for each in _unset_in(test, text, scope)]
         if found:
-            return (found[0], above.lineno) if len(found) == 1 else None
+            is_best = len(found) == 1 and not _keeps_each(path[-1], text, scope)
+            return (found[0], above.lineno) if is_best else None
     return None
+
+
+def _keeps_each(statement: ast.stmt, text: Text, scope: Any) -> bool:
+    """Whether a statement that takes weights leaves those that were taken before as they are.
+
+    It does where something is appended, or what they are kept under has a part that a loop sets.
+    """
+    if isinstance(statement, LOOPS):
+        return False  # over the parts of one state
+    nodes = list(ast.walk(statement))
+    if isinstance(statement, ast.AugAssign) or any(
+        isinstance(node, ast.Call) and _called(node.func) in _APPENDING for node in nodes
+    ):
+        return True
+    area = text.tree if not isinstance(scope, FUNCTIONS) else scope
+    # A name may have been made before.
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    made = [value for name in sorted(names) for value in assigned(area, name)]
+    named = [part for each in (*nodes, *made) for part in _parts_of(each)]
+    return any(_is_set_in_loop(part, text, scope) for part in named)
+
+
+def _parts_of(value: ast.AST) -> list[ast.expr]:
+    """What a text is made of, or a place in a container is told by."""
+    found: list[ast.expr] = []
+    for node in ast.walk(value):
+        if isinstance(node, ast.JoinedStr):
+            found += [each.value for each in node.values if isinstance(each, ast.FormattedValue)]
+        elif isinstance(node, ast.BinOp) and _has_text(node):
+            found += [node.left, node.right]
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            found.append(node.slice)
+        elif isinstance(node, ast.Call) and _called(node.func) in ("format", "str"):
+            found += [*node.args, *(each.value for each in node.keywords)]
+    return found
+
+
+def _has_text(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
+
+
+def _is_set_in_loop(part: ast.expr, text: Text, scope: Any, calls: int = 0) -> bool:
+    """Whether a part of a name is another one each time: as a loop's variable is, or a count."""
+    for node in ast.walk(part):
+        if isinstance(node, ast.Attribute) and _is_counted(node.attr, text):
+            return True
+        if not isinstance(node, ast.Name):
+            continue
+        is_given = isinstance(scope, FUNCTIONS) and _is_parameter(node.id, scope)
+        if is_given and _is_given_another(node.id, text, scope, calls + 1):
+            return True
+        where = scope if text.bindings(node.id, scope) else text.tree
+        if any(
+            isinstance(above, LOOPS)
+            for each in _bindings(node.id, text, where)
+            for above in _within(text, each)
+        ):
+            return True
+    return False
+
+
+def _is_counted(attribute: str, text: Text) -> bool:
+    """Whether the program adds to an attribute, or sets it in a loop."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == attribute
+        and not isinstance(node.ctx, ast.Load)
+        and any(isinstance(above, (ast.AugAssign, *LOOPS)) for above in _within(text, node))
+        for node in ast.walk(text.tree)
+    )
+
+
+def _is_given_another(name: str, text: Text, function: Any, calls: int) -> bool:
+    """Whether a function is given another value for a parameter each time, by one of its calls."""
+    for call in ast.walk(text.tree):
+        if not isinstance(call, ast.Call) or _called(call.func) != function.name:
+            continue
+        caller = text.scope_of(call)
+        given = argument_of(name, Scope(text, function, Scope(text, caller), call))
+        if given is None or calls >= _MOST_USERS:
+            continue
+        if _is_set_in_loop(given[0], text, caller, calls):
+            return True
+    return False
+
+
+def _bindings(name: str, text: Text, scope: Any) -> list[ast.AST]:
+    """Where a scope sets a name: not where it has all names of a module that has no such name."""
+    return [each for each in text.bindings(name, scope) if not _is_of_others(each, name)]
+
+
+def _is_of_others(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.ImportFrom) or node.level or node.names[0].name != "*":
+        return False
+    module = sys.modules.get(node.module or "")
+    return type(module) is ModuleType and name not in vars(module)
 
 
 def _unset_in(test: ast.expr, text: Text, scope: Any) -> list[_Compared]:
@@ -189,7 +292,7 @@ def _is_never_set(name: str, text: Text, scope: Any, test: ast.expr) -> bool:
         if isinstance(node, ast.Call) and _called(node.func) == scope.name
     ]
     uses = [node for node in ast.walk(text.tree) if _called(node) == scope.name]
-    if len(uses) != len(calls) or len(text.bindings(scope.name, text.tree)) != (not is_method):
+    if len(uses) != len(calls) or len(_bindings(scope.name, text, text.tree)) != (not is_method):
         return False  # it may be called elsewhere, too, or be another function
     given = []
     for call in calls:
@@ -218,10 +321,10 @@ def _is_parameter(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -
 def _stays(name: str, text: Text, node: ast.expr) -> bool:
     """Whether a variable, a best value by what it is or is called, is set before a loop alone."""
     own = text.scope_of(node)
-    where = own if text.bindings(name, own) else text.tree
+    where = own if _bindings(name, text, own) else text.tree
     if text.is_changed_elsewhere(name):
         return False
-    found = text.bindings(name, where)
+    found = _bindings(name, text, where)
     names = [each for each in found if isinstance(each, ast.Name)]
     if len(names) != len(found):
         return False
