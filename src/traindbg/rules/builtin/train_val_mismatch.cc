@@ -379,7 +379,9 @@ class TrainValMismatch final : public Rule {
             }
     }
     void judge_pairs(const model::StepView& step, FindingSink& sink) {
-        for (auto& [ids, pair] : pairs_) {
+        for (auto& entry : pairs_) {
+            const auto& ids = entry.first;
+            auto& pair = entry.second;
             if (pair.means.values().size() < kFewestPaired || pair.evaluated_rows < kFewestPairedRows)
                 continue;
             if (pair.evaluated_batches < 2 && evaluated_again_ < kAgain) continue;

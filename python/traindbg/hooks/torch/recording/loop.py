@@ -163,7 +163,7 @@ class LoopObserver:
         self._watched: list[weakref.ref[nn.Parameter]] = []  # parameters of the step under way
         self._passes = 0
         self._roots: list[Root] = []
-        self._lines: set[Line | None] = set()  # where the passes' losses were computed, or they began
+        self._lines: set[Line | None] = set()  # where losses were computed, or passes began
         self._retained = False
         self._adds_up = True  # passes of a step add to what those before left
         self._losses = 0
