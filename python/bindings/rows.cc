@@ -153,7 +153,7 @@ void bind_rows(nb::module_& module) {
             nb::sig("def told(self) -> tuple[int, int, int, int, int, float, int, float, int, int, int, "
                     "float, int, int, int, int] | "
                     "None"),
-            "The fields of `torch_passes.RowsAgain`. None: no pass was seen.");
+            "The fields of `data.passes.RowsAgain`. None: no pass was seen.");
 }
 
 }  // namespace traindbg::bindings

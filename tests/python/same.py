@@ -176,7 +176,7 @@ def process_now() -> dict[str, Any]:
     for place, owner in _places():
         for name, value in list(vars(owner).items()):
             if name.startswith(("_traindbg_", "__warningregistry__")):
-                continue  # kept for good: see `torch_patches._listened`
+                continue  # kept for good: see `steps.patches._listened`
             kind = type(value)  # some warn when they are asked for their class
             if kind is types.FunctionType:
                 found[f"{place}.{name}"] = (id(value), id(value.__code__))
