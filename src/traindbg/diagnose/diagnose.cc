@@ -375,7 +375,13 @@ std::optional<Weight> exploding_by_itself(const Symptoms& symptoms) {
 }
 
 std::optional<Weight> imbalance(const Symptoms& symptoms) {
-    const Finding* finding = symptoms.find("class_imbalance", "imbalance");
+    const Finding* finding = symptoms.find("class_imbalance", "weights_of_others");
+    if (finding == nullptr) finding = symptoms.find("class_imbalance", "weights");
+    if (finding != nullptr)
+        return Weight{0.85,
+                      finding->message + " Refuted if these weights are what a mistake in a class costs.",
+                      finding->fix};
+    finding = symptoms.find("class_imbalance", "imbalance");
     if (finding == nullptr) return std::nullopt;
     return Weight{
         0.8,

@@ -180,6 +180,13 @@ TEST(LikelyCauses, ALossWithoutTheSoftmaxThatItNeedsFallsWithoutEnd) {
     EXPECT_EQ(names({flipped}), std::vector<std::string>{"loss_sign_flipped"});
 }
 
+TEST(LikelyCauses, WrongWeightsOfClassesAreACauseOfTheirOwn) {
+    for (const char* key : {"weights", "weights_of_others"}) {
+        const std::vector<std::string> found = names({finding("class_imbalance", key, kWarning)});
+        EXPECT_EQ(found, std::vector<std::string>{"class_imbalance"}) << key;
+    }
+}
+
 TEST(LikelyCauses, WhatWasSoBeforeTheFirstUpdateFollowsFromNoLoop) {
     EXPECT_EQ(names({fault("detached_loss"), finding("dead_relu", "layer", kError,
                                                      {{"inactive units at the first step", 1.0, "", 0}})}),
