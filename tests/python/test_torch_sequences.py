@@ -15,7 +15,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 import traindbg as td
 from traindbg.hooks.torch.base.guard import failures
 from traindbg.hooks.torch.data.next_values import Given, next_values
-from traindbg.hooks.torch.data.sequences import SequenceObserver, padding_of
+from traindbg.hooks.torch.data.paddings import padding_of
+from traindbg.hooks.torch.data.sequences import SequenceObserver
 
 RULES = ["attention_mask_wrong", "future_leak"]
 WORDS, LENGTH, WIDTH = 11, 12, 8

@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch.base.nodes import edges_of, next_nodes, saved_by, shape_at
-from traindbg.hooks.torch.data.sequences import compares_positions
+from traindbg.hooks.torch.data.scores import compares_positions
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -33,7 +33,7 @@ from traindbg.hooks.torch.base.names import (
     kind_of_call,
     tensors_in,
 )
-from traindbg.hooks.torch.data.sequences import MIXERS
+from traindbg.hooks.torch.data.mixers import MIXERS
 from traindbg.hooks.torch.evaluations.stand_in import StandIn
 from traindbg.hooks.torch.evaluations.standby import standby
 from traindbg.hooks.torch.recording.attention import (
