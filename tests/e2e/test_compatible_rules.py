@@ -150,6 +150,22 @@ def test_collections_beside_a_configuration_are_captured(tmp_path: Path, forked:
     assert outcome["steps_judged"] == 2  # at steps 14 and 28: every seventh is recorded
 
 
+def test_what_only_writes_a_report_is_left_out_and_the_others_judge(
+    tmp_path: Path, forked: Server
+) -> None:
+    rules = ["CreateXgboostReport", "LossNotDecreasing"]
+    configurations = [{"RuleParameters": {"rule_to_invoke": rule}} for rule in rules]
+    (tmp_path / "rules.json").write_text(json.dumps(configurations))
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rules-json", "rules.json",
+        "--rules", "LossNotDecreasing", "--", *forked.python(), "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "rules.json: CreateXgboostReport is left out: it writes a report" in done.stderr
+    assert [each["rule"] for each in verdict(tmp_path)["rules"]] == ["LossNotDecreasing"]
+
+
 def test_a_wrong_configuration_is_named_before_anything_starts(tmp_path: Path) -> None:
     wrong = [{"RuleConfigurationName": "a", "RuleParameters": {"rule_to_invoke": "DeadRely"}}]
     (tmp_path / "rules.json").write_text(json.dumps(wrong))

@@ -94,13 +94,37 @@ def test_each_finding_is_told_once_to_each_and_no_secret_is_kept(
     assert SECRET not in outcome.stdout + outcome.stderr
 
 
-def test_a_chat_gets_words(tmp_path: Path, hook: Hook, forked: Server) -> None:
-    options = ("--notify", f"slack:{hook.url}", "--act-at", "error", "--on-finding", "stop")
+def text_of(chat: str, body: dict[str, Any]) -> str:
+    """The first words of a message, where each chat has them."""
+    if chat == "slack":
+        return str(body["text"])
+    if chat == "discord":
+        return str(body["content"])
+    return str(body["attachments"][0]["content"]["body"][0]["text"])
+
+
+@pytest.mark.parametrize(("chat", "begin"), [("slack", "*"), ("discord", "**"), ("teams", "")])
+def test_a_chat_gets_words(
+    tmp_path: Path, hook: Hook, forked: Server, chat: str, begin: str
+) -> None:
+    options = ("--notify", f"{chat}:{hook.url}", "--act-at", "error", "--on-finding", "stop")
     outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
     assert outcome.code == 90, outcome.stderr
     assert hook.heard
-    assert hook.heard[0][2]["text"].startswith("*error: exploding_gradient at step ")
+    words = text_of(chat, hook.heard[0][2]).replace("\\", "")
+    assert words.startswith(f"{begin}error: exploding_gradient at step ")
     assert {entry["action"] for entry in journal_of(outcome.run)} == {"stop", "webhook"}
+
+
+def test_what_comes_too_soon_is_told_with_the_next(tmp_path: Path, forked: Server) -> None:
+    told = tmp_path / "findings.jsonl"
+    options = ("--notify", f"file:{told}", "--notify-cooldown", "3600")
+    outcome = forked.run(tmp_path / "runs", DIGITS, "--fault", "no_zero_grad", options=options)
+    findings = [f for f in outcome.verdict["findings"] if f["severity"] != "info"]
+    assert len(findings) > 2
+    lines = [json.loads(line) for line in told.read_text().splitlines()]
+    assert len(lines) == 2, "the first at once, the others with the last, when the training ends"
+    assert (lines[0]["withheld"], lines[1]["withheld"]) == (0, len(findings) - 2)
 
 
 def test_a_server_that_is_away_changes_nothing_but_is_said(tmp_path: Path, forked: Server) -> None:

@@ -169,8 +169,8 @@ void CustomRuleOptions::declare(OptionSet& options) {
     options.number(
         {.names = "--rule-timeout",
          .placeholder = "SECONDS",
-         .help = "How long a rule in Python may take for one step (default 5); one that takes longer is "
-                 "ended, and was not checked.",
+         .help = "How long a rule in Python may take for one step, and to begin (default 5); one that takes "
+                 "longer is ended, and was not checked.",
          .of_program = true},
         timeout, 0.01, 3600);
     options.text({.names = "--rule-memory",
@@ -290,6 +290,7 @@ base::Status RuleOptions::add_configurations(std::vector<RuleChoice>& chosen) co
     TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, this->configurations());
     const std::string name = "rule configuration " + base::printable(rules_json);
     for (const settings::RuleConfiguration& configuration : configurations) {
+        if (!configuration.set_aside.empty()) continue;
         const std::string where =
             configuration.name.empty() ? name : name + ": " + base::printable(configuration.name);
         TRAINDBG_RETURN_IF_ERROR(
@@ -299,6 +300,18 @@ base::Status RuleOptions::add_configurations(std::vector<RuleChoice>& chosen) co
                                                    &by_configuration, *this, chosen));
     }
     return Status::ok();
+}
+
+std::vector<std::string> RuleOptions::set_aside() const {
+    std::vector<std::string> texts;
+    const auto configurations = this->configurations();
+    if (!configurations.is_ok()) return texts;  // said where the rules are chosen
+    for (const settings::RuleConfiguration& configuration : *configurations)
+        if (!configuration.set_aside.empty())
+            texts.push_back(base::format("rule configuration {}: {} is left out: {}",
+                                         base::printable(rules_json), base::printable(configuration.rule),
+                                         configuration.set_aside));
+    return texts;
 }
 
 Result<std::vector<settings::Settings>> RuleOptions::collections() const {
@@ -324,7 +337,9 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
     options.texts(
         {.names = "--collect",
          .placeholder = "COLLECTION[,...]",
-         .help = "Also record the statistics of a collection (weights, gradients, activations, ...).",
+         .help =
+             "Also record the statistics of a collection (weights, gradients, activations, ...). 'outputs' "
+             "are those of modules without others inside, 'block_outputs' those of the others.",
          .completes = Completes::kCollection},
         collect, true);
     options.texts({.names = "--raw",
@@ -337,10 +352,12 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
                    .help = "Also record how the values of a collection are distributed.",
                    .completes = Completes::kCollection},
                   histograms, true);
-    options.texts({.names = "--collection",
-                   .placeholder = "NAME=REGEX",
-                   .help = "Make a collection of the tensors whose names match; recorded as by --collect."},
-                  collections, false);
+    options.texts(
+        {.names = "--collection",
+         .placeholder = "NAME=REGEX",
+         .help = "Make a collection of the tensors whose names match; recorded as by --collect. Names of "
+                 "modules with others inside must be meant alone: ^output/block1$."},
+        collections, false);
     options.count(
         {.names = "--every",
          .placeholder = "N",

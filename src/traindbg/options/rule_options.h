@@ -54,6 +54,8 @@ struct RuleOptions {
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
     // Those of --rules-json, as they stand there.
     [[nodiscard]] base::Result<std::vector<settings::RuleConfiguration>> configurations() const;
+    // Which of these judge nothing here, and why: a text for each, for the user.
+    [[nodiscard]] std::vector<std::string> set_aside() const;
     // The collections that these want saved: CaptureOptions::of_rules.
     [[nodiscard]] base::Result<std::vector<settings::Settings>> collections() const;
 

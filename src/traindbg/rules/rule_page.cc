@@ -146,9 +146,11 @@ std::string compatible_index_markdown() {
         "searched in our names of tensors and in those that the original gives\n  (`gradient/Net_fc1.weight` "
         "is `gradient/fc1.weight` here, `relu1_output_0` is `activation/relu1`).\n- Lists are separated by "
         "commas, so that no pattern of a list has one.\n- With gradient accumulation the first micro-batch "
-        "is judged.\n\n## What is left out\n\n- `base_trial` and `other_trial_0` and the like, which the "
-        "service sets, are not looked at:\n  `SimilarAcrossRuns` takes the other run from `other_trials`.\n- "
-        "`CreateXgboostReport` and the rules of the profiler.\n";
+        "is judged.\n\n## What is left out\n\n- `base_trial`, which the service sets, is not looked at. "
+        "`other_trial_0` and the like are\n  taken for `other_trials`, where that is not given.\n- "
+        "`CreateXgboostReport`, which judges nothing, and the rules of the profiler: they are left out, "
+        "which "
+        "a warning\n  tells, and the others are run.\n";
     return page;
 }
 

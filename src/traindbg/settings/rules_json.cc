@@ -23,9 +23,40 @@ using nlohmann::json;
 // What the service and its container need, and we do not.
 constexpr std::array<std::string_view, 3> kOfTheService = {"rule_to_invoke", "base_trial", "source_s3_uri"};
 
+constexpr std::string_view kOtherTrial = "other_trial_";  // with a number; other_trials is a parameter
+constexpr std::string_view kOtherTrials = "other_trials";
+
+// Rules of the original that write a report and judge nothing, and those that judge the machine.
+constexpr std::array<std::string_view, 1> kReports = {"CreateXgboostReport"};
+constexpr std::array<std::string_view, 12> kOfTheMachine = {
+    "BatchSize",          "CPUBottleneck",           "Dataloader",        "GPUMemoryIncrease",
+    "IOBottleneck",       "LoadBalancing",           "LowGPUUtilization", "MaxInitializationTime",
+    "OverallSystemUsage", "OverallFrameworkMetrics", "StepOutlier",       "ProfilerReport"};
+
+template <std::size_t N>
+bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 bool is_of_the_service(std::string_view key) {
-    return std::find(kOfTheService.begin(), kOfTheService.end(), key) != kOfTheService.end() ||
-           key.starts_with("other_trial_");  // other_trials is a parameter
+    return is_among(kOfTheService, key) || key.starts_with(kOtherTrial);
+}
+
+std::string why_set_aside(std::string_view rule) {
+    if (is_among(kReports, rule)) return "it writes a report and judges nothing: `traindbg report RUN` does";
+    if (is_among(kOfTheMachine, rule)) return "it judges the machine, not the training";
+    return {};
+}
+
+// What the service makes of the runs to compare with: other_trial_0, other_trial_1, ...
+std::string other_trials_of(const json& parameters) {
+    std::vector<std::string> runs;
+    for (std::size_t i = 0;; ++i) {
+        const auto found = parameters.find(base::format("{}{}", kOtherTrial, i));
+        if (found == parameters.end() || !found->is_string()) break;
+        runs.push_back(found->get<std::string>());
+    }
+    return base::join(runs, ",");
 }
 
 std::optional<std::string> text_of(const json& value) {
@@ -65,6 +96,10 @@ Result<RuleConfiguration> configuration_of(const json& item, const std::string& 
         return Status(Code::kInvalidArgument,
                       base::format("{}: RuleParameters has no rule_to_invoke", place));
     out.rule = rule->get<std::string>();
+    out.set_aside = why_set_aside(out.rule);
+    if (const std::string others = other_trials_of(*parameters);
+        !others.empty() && !parameters->contains(kOtherTrials))
+        out.parameters.emplace_back(kOtherTrials, others);
     if (parameters->contains("source_s3_uri"))
         return Status(Code::kUnsupported,
                       base::format("{}: a rule of one's own (source_s3_uri) cannot be run from here", place));

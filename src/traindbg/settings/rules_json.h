@@ -6,7 +6,8 @@
 // Values are texts there; numbers, truths, lists and null are taken, too.
 //
 // `action_json` among the parameters says what is to be done when the rule fires (`actions_json.h`). Not
-// looked at: where and on what machine a rule is to run, `base_trial` and other trials. The collections that
+// looked at: where and on what machine a rule is to run, and `base_trial`. The other runs that the service
+// names (`other_trial_0`, ...) are `other_trials`, where that is not given. The collections that
 // a rule wants saved stand beside the wrapped configuration, as `CollectionConfigurations`, and mean what
 // they mean in a hook configuration (`hook_json.h`).
 #pragma once
@@ -30,6 +31,8 @@ struct RuleConfiguration {
     std::vector<std::pair<std::string, std::string>> parameters;  // as on a command line
     std::vector<RequestedAction> actions;                         // when it fires
     std::string hook;  // a hook configuration with the collections that it wants saved; empty: none
+    std::string
+        set_aside;  // why it judges nothing here, though it is one of the original's; empty: it judges
 };
 
 // `name` is what messages call the file. kInvalidArgument names what is wrong, such as two configurations of

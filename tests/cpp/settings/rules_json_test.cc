@@ -33,6 +33,27 @@ TEST(RulesJson, AConfigurationIsARuleWithTexts) {
     EXPECT_TRUE(parse_rules_json("[]", "rules.json")->empty());
 }
 
+TEST(RulesJson, TheOtherRunsThatTheServiceNamesAreOtherTrials) {
+    const auto read = parse_rules_json(R"([{"RuleParameters": {
+        "rule_to_invoke": "SimilarAcrossRuns", "other_trial_1": "second", "other_trial_0": "first"}}])",
+                                       "rules.json");
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    EXPECT_EQ(read->front().parameters, (Parameters{{"other_trials", "first,second"}}));
+}
+
+TEST(RulesJson, WhatJudgesNothingHereIsSetAside) {
+    const auto read = parse_rules_json(R"([
+        {"RuleParameters": {"rule_to_invoke": "CreateXgboostReport"}},
+        {"RuleParameters": {"rule_to_invoke": "LowGPUUtilization", "threshold_p95": "70"}},
+        {"RuleParameters": {"rule_to_invoke": "LossNotDecreasing"}}])",
+                                       "rules.json");
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    ASSERT_EQ(read->size(), 3U);
+    EXPECT_NE((*read)[0].set_aside.find("traindbg report"), std::string::npos);
+    EXPECT_NE((*read)[1].set_aside, "");
+    EXPECT_EQ((*read)[2].set_aside, "");
+}
+
 TEST(RulesJson, SeveralConfigurationsOfARuleAreInstancesOfIt) {
     const auto read = parse_rules_json(R"([
         {"RuleConfigurationName": "w", "RuleParameters": {"rule_to_invoke": "UnchangedTensor"}},

@@ -56,6 +56,7 @@ class CheckVerb final : public Verb {
             return fail(console, status);
         // Wrong rule names are told whether or not the run is there.
         if (const auto tried = rules_.choices(); !tried.is_ok()) return fail(console, tried.status());
+        for (const std::string& text : rules_.set_aside()) console.warn(text);
         const bool is_smdebug = compat::SmdebugRun::is_one(run_, files);
         const auto path = is_smdebug ? base::Result<std::string>(absolute_path(run_))
                                      : resolve_run(run_, runs_root(runs_), files);

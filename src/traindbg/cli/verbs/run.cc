@@ -98,6 +98,7 @@ class RunVerb final : public Verb {
             return fail(console, status);
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
+        for (const std::string& text : given_.rules.set_aside()) console.warn(text);
         for (RuleAction& action : actions_of_parameters(*choices)) requested->push_back(std::move(action));
         options.choices = *choices;
         options.spreading = Spreading::of(given_.rules, runs_);

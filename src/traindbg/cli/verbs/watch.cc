@@ -87,6 +87,7 @@ class WatchVerb final : public Verb {
             return fail(console, status);
         auto choices = rules_.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
+        for (const std::string& text : rules_.set_aside()) console.warn(text);
         const auto path = resolve_run(run_, runs_root(runs_), files);
         if (!path.is_ok()) return fail(console, path.status());
         // A run in a bucket has none: it is looked at only.
