@@ -321,8 +321,12 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         return Weight{std::min(score, most),
                       text + ". Refuted if it still happens with the mean of the loss (reduction=\"mean\").",
                       summed->fix};
+    const std::string refuted = ". Refuted if it still happens with a tenth of the learning rate.";
+    // One number for one fault: that of the rule which measured the updates.
+    if (const Finding* told = symptoms.find("learning_rate_too_high"); told != nullptr && !told->fix.empty())
+        return Weight{std::min(score, most), text + refuted, told->fix};
     return Weight{
-        std::min(score, most), text + ". Refuted if it still happens with a tenth of the learning rate.",
+        std::min(score, most), text + refuted,
         rate ? base::format("Lower the learning rate from {} to about {} or less, and clip gradients with "
                             "torch.nn.utils.clip_grad_norm_.",
                             human_number(rate->value), base::format("{:.1g}", rate->value * factor))

@@ -1,7 +1,9 @@
 // ReLU units that are zero for every sample: nothing passes, forward or back.
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -26,6 +28,8 @@ const model::RuleInfo kDeadRelu = {
         "threshold, which is not below 0.\n"
         "- Whole layer (error): at least `whole` of the layer's units are inactive in three captured "
         "batches in a row. It is only a warning if the training learns all the same, around the layer.\n"
+        "- Whole layer, still: from then on it is taken for dead as long as `nearly` of its units are "
+        "inactive.\n"
         "- Partly dead: after 100 steps, at least `share` of the layer's units are inactive in each of the "
         "last `window` captured batches.\n"
         "- Partly dead, nothing learned (warning): this shows at two looks in a row, and the training does "
@@ -84,7 +88,9 @@ class DeadRelu final : public Rule {
             layer.values_per_unit =
                 static_cast<double>(sample.statistics.count) / static_cast<double>(sample.units.units);
             layer.shares.add(inactive);
-            layer.dead_in_a_row = inactive >= whole_ ? layer.dead_in_a_row + 1 : 0;
+            // A unit of a dead layer that comes back for a batch brings no layer to life.
+            const double limit = layer.dead_in_a_row >= kWholeInARow ? std::min(whole_, nearly_) : whole_;
+            layer.dead_in_a_row = inactive >= limit ? layer.dead_in_a_row + 1 : 0;
             if (layer.dead_in_a_row == 1) layer.died = step.step();
         }
         if (!any) return;
@@ -96,6 +102,10 @@ class DeadRelu final : public Rule {
 
   private:
     static constexpr int kFewestLooks = 2;
+    static constexpr std::uint64_t kWholeInARow = 3;
+    static constexpr std::string_view kPartLearning = "units_learning", kPart = "units";
+    static constexpr std::string_view kWholeLearning = "layer_learning", kWhole = "layer";
+    static constexpr std::array kFromGoodToBad = {kPartLearning, kPart, kWholeLearning, kWhole};
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
@@ -122,7 +132,7 @@ class DeadRelu final : public Rule {
         };
         for (const Place& place : layers_) {
             const Layer& layer = place.second;
-            if (layer.dead_in_a_row >= 3) {
+            if (layer.dead_in_a_row >= kWholeInARow) {
                 ++dead_places;
                 if (dead == nullptr || before(place, *dead)) dead = &place;
             } else if (layer.shares.full() && layer.values_per_unit >= 16 && layer.lowest() >= share_ &&
@@ -134,15 +144,27 @@ class DeadRelu final : public Rule {
         const bool learns = loss_.has_learned();
         // A training that is about to learn is given one more look.
         partly_looks_ = dead == nullptr && partly != nullptr ? partly_looks_ + 1 : 0;
-        const char* key = dead != nullptr                 ? (learns ? "layer_learning" : "layer")
-                          : partly == nullptr             ? ""
-                          : learns                        ? "units_learning"
-                          : partly_looks_ >= kFewestLooks ? "units"
-                                                          : "";
-        if (firing_ != key && !firing_.empty()) sink.clear(firing_);
+        const std::string_view key = dead != nullptr                 ? (learns ? kWholeLearning : kWhole)
+                                     : partly == nullptr             ? ""
+                                     : learns                        ? kPartLearning
+                                     : partly_looks_ >= kFewestLooks ? kPart
+                                                                     : "";
+        if (firing_ != key && !firing_.empty()) end(key, sink);
         firing_ = key;
         if (dead != nullptr) fire(step, *dead, dead_places, true, learns, sink);
         else if (!firing_.empty()) fire(step, *partly, partly_places, false, learns, sink);
+    }
+
+    // What was told is over, or it has become worse and is told by `next`: one fault has one finding.
+    void end(std::string_view next, FindingSink& sink) const {
+        const auto place_of = [](std::string_view key) {
+            return std::find(kFromGoodToBad.begin(), kFromGoodToBad.end(), key) - kFromGoodToBad.begin();
+        };
+        if (next.empty() || place_of(next) < place_of(firing_)) return sink.clear(firing_);
+        model::Finding note;
+        note.key = firing_;
+        note.message = "It became worse, and is told by a finding of its own since.";
+        sink.take_back(std::move(note));
     }
 
     // Of a ReLU that is called as a function the layer that it is given: what lies nearest before it, of the
