@@ -4,9 +4,9 @@
     tools/check_docs.py [ROOT]
 
 Every relative link in a Markdown file names a file that exists and, where it has one, a heading
-that exists; every module has a README.md; every rule below src/traindbg/rules/builtin has a page
-below docs/rules and the other way round. Prints one line per violation and exits 1 when there is
-any.
+that exists; every module has a README.md that names its headers; every rule below
+src/traindbg/rules/builtin has a page below docs/rules and the other way round. Prints one line per
+violation and exits 1 when there is any.
 """
 
 from __future__ import annotations
@@ -97,11 +97,21 @@ def check_modules(root: Path) -> list[str]:
     source = root / "src" / "traindbg"
     if not source.is_dir():
         return []
-    return [
-        f"{module.relative_to(root)}: no README.md"
-        for module in sorted(source.iterdir())
-        if module.is_dir() and not (module / "README.md").is_file()
-    ]
+    errors = []
+    for module in sorted(source.iterdir()):
+        readme = module / "README.md"
+        if not module.is_dir():
+            continue
+        if not readme.is_file():
+            errors.append(f"{module.relative_to(root)}: no README.md")
+            continue
+        words = set(re.findall(r"[`(](\w+)", readme.read_text()))
+        errors += [
+            f"{header.relative_to(root)}: not named in the module's README.md"
+            for header in sorted(module.glob("*.h"))
+            if header.stem not in words
+        ]
+    return errors
 
 
 def check_rule_pages(root: Path) -> list[str]:

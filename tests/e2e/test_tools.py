@@ -224,6 +224,14 @@ class TestDocs:
         assert "docs/rules/overfit.md: missing" in result.stdout
         assert "docs/rules/ghost.md: there is no such rule" in result.stdout
 
+    def test_a_header_that_its_module_does_not_name_is_found(self, documents: Path) -> None:
+        rules = documents / "src" / "traindbg" / "rules"
+        (rules / "rule.h").write_text("// A rule.\n")
+        result = run_tool("check_docs.py", documents)
+        assert "src/traindbg/rules/rule.h: not named in the module's README.md" in result.stdout
+        (rules / "README.md").write_text("# rules\n\n`rule.h`: a rule.\n")
+        assert run_tool("check_docs.py", documents).returncode == 0
+
     def test_a_module_without_readme_is_found(self, documents: Path) -> None:
         (documents / "src/traindbg/base").mkdir()
         result = run_tool("check_docs.py", documents)
