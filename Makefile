@@ -133,6 +133,21 @@ tsan: build-tsan
 	@mkdir -p $(RESULTS)
 	@$(PYTHON) tools/run_cpp_tests.py build/tsan --jobs $(JOBS) --report $(RESULTS)/tsan.xml $(TSAN_MODULES)
 
+# Only `reduce` has code of its own for ARM. On such a machine, test-cpp runs it.
+.PHONY: setup-neon
+setup-neon:
+	@tools/setup_system.sh neon
+
+.PHONY: build-neon
+build-neon: setup-neon
+	@$(call configure,neon)
+	@cmake --build --preset neon -j $(JOBS) --target reduce_test
+
+.PHONY: neon
+neon: build-neon ## tests of the vector code for ARM, built by a cross compiler and run by qemu
+	@mkdir -p $(RESULTS)
+	@$(PYTHON) tools/run_cpp_tests.py build/neon reduce --under qemu-aarch64 --jobs $(JOBS) --report $(RESULTS)/neon.xml
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS over its corpus
 	@tools/run_fuzz.sh $(FUZZ_SECONDS)

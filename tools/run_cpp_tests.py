@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the C++ test programs of a build, several at a time.
 
-    tools/run_cpp_tests.py BUILD [MODULE ...] [--jobs N] [--report FILE.xml]
+    tools/run_cpp_tests.py BUILD [MODULE ...] [--jobs N] [--report FILE.xml] [--under PROGRAM]
     tools/run_cpp_tests.py build/asan storage write
+    tools/run_cpp_tests.py build/neon reduce --under qemu-aarch64
 
 Each program (BUILD/MODULE_test; without modules, all that are there) is run in parts of some tests
 each, which takes less than a process for each test. Prints what failed with its output, and a line
@@ -38,6 +39,7 @@ class Part(NamedTuple):
     program: Path
     number: int
     of: int
+    under: tuple[str, ...] = ()  # the program that runs it, where the machine itself cannot
     problem: str = ""  # found before it is run
 
 
@@ -49,11 +51,11 @@ class Outcome(NamedTuple):
     tests: int
 
 
-def parts_of(program: Path) -> list[Part]:
+def parts_of(program: Path, under: tuple[str, ...]) -> list[Part]:
     """As many as its number of tests asks for; one with a problem, if it has none."""
     try:
         listed = subprocess.run(
-            [program, "--gtest_list_tests"],
+            [*under, program, "--gtest_list_tests"],
             env=ENVIRONMENT,
             capture_output=True,
             text=True,
@@ -61,12 +63,12 @@ def parts_of(program: Path) -> list[Part]:
             timeout=120,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return [Part(program, 0, 1, f"cannot list its tests: {error}")]
+        return [Part(program, 0, 1, problem=f"cannot list its tests: {error}")]
     tests = sum(line.startswith("  ") for line in listed.stdout.splitlines())
     if tests == 0:
-        return [Part(program, 0, 1, "has no tests")]
+        return [Part(program, 0, 1, problem="has no tests")]
     count = -(-tests // TESTS_OF_PART)
-    return [Part(program, number, count) for number in range(count)]
+    return [Part(program, number, count, under) for number in range(count)]
 
 
 def run(part: Part, folder: Path) -> Outcome:
@@ -79,7 +81,7 @@ def run(part: Part, folder: Path) -> Outcome:
     problem = ""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [part.program, f"--gtest_output=xml:{report}"],
+            [*part.under, part.program, f"--gtest_output=xml:{report}"],
             cwd=part.program.parent,
             env=ENVIRONMENT | shards,
             stdin=subprocess.DEVNULL,
@@ -132,7 +134,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all that were built")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
     parser.add_argument("--report", type=Path, metavar="FILE", help="the outcomes, as JUnit")
+    parser.add_argument("--under", metavar="PROGRAM", help="runs them, such as qemu-aarch64")
     options = parser.parse_intermixed_args(arguments)
+    under = () if options.under is None else (options.under,)
     build = options.build.resolve()
     programs = [build / f"{module}_test" for module in options.modules]
     programs = programs or sorted(build.glob("*_test"))
@@ -146,7 +150,8 @@ def main(arguments: list[str]) -> int:
     suites = ElementTree.Element("testsuites")
     failed = tests = 0
     with ThreadPoolExecutor(options.jobs) as pool, tempfile.TemporaryDirectory() as folder:
-        parts = [part for found in pool.map(parts_of, programs) for part in found]
+        found = pool.map(lambda program: parts_of(program, under), programs)
+        parts = [part for some in found for part in some]
         for outcome in pool.map(lambda part: run(part, Path(folder)), parts):
             where = f"part {outcome.part.number + 1} of {outcome.part.of}"
             add_to(suites, outcome, where)

@@ -13,11 +13,11 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 phases=(setup-system setup-python check-layers lint-cpp test-cpp install lint-python lint-web check-docs
-    test-python test-e2e test-original asan tsan fuzz)
+    test-python test-e2e test-original asan tsan fuzz neon)
 # Beside others: before which phase they begin, before which they have to be over, and themselves. One lane is over
 # before the next one begins.
 lanes=("setup-python test-cpp build-shipped"
-    "test-python asan build-asan build-tsan build-fuzz check-headers tidy-some")
+    "test-python asan build-asan build-tsan build-fuzz build-neon check-headers tidy-some")
 if [ $# -gt 0 ]; then
     phases=("$@")
     lanes=()

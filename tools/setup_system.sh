@@ -3,6 +3,7 @@
 #
 #   tools/setup_system.sh          what is needed to build and run traindbg
 #   tools/setup_system.sh test     also what the tests and checks need
+#   tools/setup_system.sh neon     what is needed to build for 64-bit ARM, and to run that here
 #
 # Looks first and installs only what is missing, through apt-get (with sudo where the user is not
 # root). Prints nothing but one line when all is there. Exits 1 with one line per missing thing when
@@ -72,6 +73,11 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
         need python3-venv "Python environments"
         need python3-dev "Python's C headers"
     fi
+    if [ "$scope" = neon ]; then
+        command_or_need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu "the C++ compiler for ARM"
+        command_or_need qemu-aarch64 qemu-user "runs programs for ARM"
+        [ -f /usr/src/googletest/googletest/CMakeLists.txt ] || need libgtest-dev "C++ tests, with their sources"
+    fi
     [ "$scope" = test ] || return 0
     command_or_need ccache ccache "keeps compiled files, so that a second build is quick"
     header_or_need gtest/gtest.h libgtest-dev "C++ tests"
@@ -136,9 +142,9 @@ install_missing() {
 }
 
 case "$scope" in
-build | test) ;;
+build | test | neon) ;;
 *)
-    say "usage: $0 [build|test]" >&2
+    say "usage: $0 [build|test|neon]" >&2
     exit 2
     ;;
 esac

@@ -8,6 +8,11 @@
 //    memcpy of the same bytes into memory of the arena's size, in turns; p50 and p99 of a step at half of the
 //    disk's own speed; what was dropped; the rate at which they can be kept coming. The disk's own speed is
 //    measured before and after in the same directory, 8 MiB at a time past the page cache.
+// 3. What the first step with whole tensors waits for, of 3 KB and of 200 MB, and the memory that is resident
+//    after it: each in ten sessions, one after the other.
+// 4. Steps of 500 MB of whole tensors, with an arena of 1 GiB: the first four steps of each of three
+// sessions,
+//    in which all of the arena is used for the first time.
 //
 // Wall times of a step are what a training sees; on a machine that does something else as well the p99 says
 // more about that. Compare within one run of this program.
@@ -191,7 +196,7 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
     std::vector<std::int64_t> nanos;
     double cpu = 0;
     double plain = 0;
-    constexpr std::uint64_t kWarm = 5;  // the arena is made, the first pages of everything are there
+    constexpr std::uint64_t kWarm = 40;  // the arena was gone through once: there is memory for all of it
     std::int64_t begin_all = 0;
     for (std::uint64_t step = 0; step < steps + kWarm; ++step) {
         if (step == kWarm) begin_all = monotonic_nanos();
@@ -225,6 +230,93 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
                 static_cast<unsigned long long>(counts.steps_dropped));
 }
 
+// A session that takes `tensors` whole ones of `elements` floats at each step; the values are shared.
+struct WholeSteps {
+    WholeSteps(const std::string& directory, std::size_t tensors, std::int64_t size, std::uint64_t arena)
+        : elements(size), values(static_cast<std::size_t>(size) * std::min<std::size_t>(tensors, 10), 1.5F) {
+        traindbg::capture::SessionOptions options;
+        options.run_directory = fresh(directory, "whole_steps");
+        options.config.overflow = traindbg::model::OverflowPolicy::kBlockFor;
+        options.config.block_for_ms = 60'000;
+        options.config.arena_bytes = arena;
+        options.config.requirements = {{.collection = "gradients",
+                                        .what = traindbg::model::What::kRaw,
+                                        .schedule = {},
+                                        .asked_by = "bench"}};
+        session = std::move(traindbg::capture::CaptureSession::open(std::move(options))).value();
+        for (std::size_t i = 0; i < tensors; ++i) {
+            traindbg::model::TensorInfo info;
+            info.name = "gradient/" + std::to_string(i);
+            info.role = traindbg::model::Role::kGradient;
+            info.dtype = traindbg::tensor::DType::kFloat32;
+            info.shape = {elements};
+            ids.push_back(session->register_tensor(std::move(info)));
+            const float* const begin = values.data() + i % 10 * static_cast<std::size_t>(elements);
+            views.push_back({begin, traindbg::tensor::DType::kFloat32, {&elements, 1}, {}});
+        }
+    }
+    // Milliseconds that the training waits.
+    double step() {
+        const std::int64_t begin = monotonic_nanos();
+        session->observe_batch(traindbg::model::Mode::kTrain, ids, views);
+        static_cast<void>(session->end_step());
+        return static_cast<double>(monotonic_nanos() - begin) * 1e-6;
+    }
+
+    std::int64_t elements;
+    std::vector<float> values;
+    std::vector<traindbg::model::TensorId> ids;
+    std::vector<traindbg::tensor::TensorView> views;
+    std::unique_ptr<traindbg::capture::CaptureSession> session;
+};
+
+// MiB of anonymous memory that are resident.
+double resident_mib() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+        if (double kib = 0; word == "RssAnon:" && status >> kib) return kib / 1024;
+    return 0;
+}
+
+void print_spread(const char* name, std::vector<double> numbers, const char* unit) {
+    std::sort(numbers.begin(), numbers.end());
+    std::printf("  %s: min %.2f, median %.2f, max %.2f %s\n", name, numbers.front(),
+                numbers[numbers.size() / 2], numbers.back(), unit);
+}
+
+void bench_first_step(const std::string& directory, const char* name, std::size_t tensors,
+                      std::int64_t elements) {
+    std::vector<double> first, second, memory;
+    for (int i = 0; i < 10; ++i) {
+        WholeSteps steps(directory, tensors, elements, 0);
+        const double before = resident_mib();
+        first.push_back(steps.step());
+        memory.push_back(resident_mib() - before);
+        static_cast<void>(steps.session->flush(60s));
+        second.push_back(steps.step());
+        steps.session->close(120s);
+    }
+    std::printf("first step with whole tensors, %s\n", name);
+    print_spread("it takes", std::move(first), "ms");
+    print_spread("the second one takes", std::move(second), "ms");
+    print_spread("more memory is resident", std::move(memory), "MiB");
+}
+
+void bench_large_steps(const std::string& directory) {
+    std::vector<double> millis;
+    double all = 0;
+    for (int i = 0; i < 3; ++i) {
+        WholeSteps steps(directory, 50, 2'500'000, std::uint64_t{1} << 30);
+        const std::int64_t begin = monotonic_nanos();
+        for (int step = 0; step < 4; ++step) millis.push_back(steps.step());
+        steps.session->close(120s);
+        all += static_cast<double>(monotonic_nanos() - begin) * 1e-6;
+    }
+    std::printf("steps of 500 MB of whole tensors, an arena of 1 GiB\n");
+    print_spread("a step takes", std::move(millis), "ms");
+    std::printf("  four steps and the end take %.0f ms\n", all / 3);
+}
+
 bool bench_tensors(const std::string& directory, std::uint64_t steps) {
     const double disk = disk_rate(directory);
     if (disk <= 0) {
@@ -236,6 +328,9 @@ bool bench_tensors(const std::string& directory, std::uint64_t steps) {
                 disk_rate(directory) * 1e-6);
     const auto period = std::chrono::nanoseconds(static_cast<std::int64_t>(8e6 / (disk / 2) * 1e9));
     bench_tensors(directory, "tensors_at_half_the_disks_speed", steps, period, disk);
+    bench_first_step(directory, "3 KB", 1, 768);
+    bench_first_step(directory, "200 MB", 20, 2'500'000);
+    bench_large_steps(directory);
     return true;
 }
 

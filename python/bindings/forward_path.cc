@@ -17,7 +17,7 @@ namespace {
 
 // Names of attributes, made once.
 struct Names {
-    PyObject* is_leaf = PyUnicode_InternFromString("is_leaf");
+    PyObject* is_taken = PyUnicode_InternFromString("is_taken");
     PyObject* taken_as = PyUnicode_InternFromString("taken_as");
     PyObject* modules = PyUnicode_InternFromString("_modules");
 };
@@ -108,10 +108,11 @@ void ForwardPath::part_left(nb::handle place) noexcept {
 
 void ForwardPath::part_returned(nb::handle place, nb::handle output) {
     part_left(place);
-    const nb::object is_leaf = attribute(place, names().is_leaf);
-    if (is_leaf.ptr() != Py_True) return;
-    if (take(place, output)) ++outputs;
-    else if (leaf_called_.is_valid()) call(leaf_called_, place, output);
+    const nb::object is_taken = attribute(place, names().is_taken);
+    if (is_taken.ptr() != Py_True) return;
+    const unsigned number = count_call(place);
+    if ((number == 1 || !takes_calls) && take(place, output)) ++outputs;
+    else if (leaf_called_.is_valid()) call(leaf_called_, place, output, nb::int_(number));
 }
 
 nb::object ForwardPath::after_raise(nb::handle module, nb::handle args, nb::handle output) {
@@ -305,6 +306,10 @@ void bind_forward_path(nb::module_& module) {
         .def_rw("observing", &ForwardPath::observing)
         .def_rw("inputs_only", &ForwardPath::inputs_only)
         .def_rw("without_root", &ForwardPath::without_root)
+        .def("count_call", &ForwardPath::count_call, "place"_a,
+             "A module has returned once more in the pass: how often it has now.")
+        .def("forget_calls", &ForwardPath::forget_calls, "Another pass begins.")
+        .def_rw("takes_calls", &ForwardPath::takes_calls)
         .def_rw("mode", &ForwardPath::mode)
         .def_rw("outputs", &ForwardPath::outputs)
         .def_prop_rw(

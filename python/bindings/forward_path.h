@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "hot_path.h"
@@ -62,7 +63,8 @@ class ForwardPath {
     ~ForwardPath();
 
     // `root` is a weak reference. `before(module, args)` and `after(module, args, *rest)` are the hooks
-    // written in Python, `leaf_called(place, output)` takes the output of a module that was left already.
+    // written in Python, `leaf_called(place, output, number)` takes the output of a module that was left
+    // already. `number`: of its call in the pass, from 1 on.
     void attach(nanobind::object root, nanobind::callable before, nanobind::callable after,
                 nanobind::callable leaf_called);
 
@@ -82,6 +84,9 @@ class ForwardPath {
     void part_begins(nanobind::handle place) noexcept;
     void part_left(nanobind::handle place) noexcept;
     void part_returned(nanobind::handle place, nanobind::handle output);
+    // A module has returned once more in the pass: how often it has now.
+    unsigned count_call(nanobind::handle place) { return ++calls_[place.ptr()]; }
+    void forget_calls() noexcept { calls_.clear(); }
     // Whether the output of a function was taken: a plain tensor, where outputs are taken here.
     bool function_returned(nanobind::handle id, nanobind::handle output) noexcept;
     // Whether the root has the modules inside that it had at the last call.
@@ -98,6 +103,7 @@ class ForwardPath {
     bool inputs_only = false;   // the root's inputs alone are
     bool without_root = false;  // the training calls the parts of the root, never the root
     int mode = 0;               // of the pass; 0: outputs are not taken here
+    bool takes_calls = false;   // also of a module that is called again, which is not done here
     std::uint64_t outputs = 0;  // of modules inside, seen so far
     nanobind::dict known;       // places of modules by their ids (addresses)
     nanobind::list running;     // places whose forward runs, innermost last
@@ -108,7 +114,7 @@ class ForwardPath {
 
   private:
     bool is_root(nanobind::handle module) const noexcept;
-    // Whether the output of a leaf was taken: a tensor, or a tuple of tensors and Nones.
+    // Whether the output of a module was taken: a tensor, or a tuple of tensors and Nones.
     bool take(nanobind::handle place, nanobind::handle output) noexcept;
     bool take_as(nanobind::handle id, nanobind::handle tensor) noexcept;
     [[nodiscard]] bool is_wrapping() const noexcept;
@@ -118,7 +124,8 @@ class ForwardPath {
     nanobind::type_object tensor_type_;
     nanobind::object transforms_;
     nanobind::object root_;
-    const PyObject* root_at_ = nullptr;  // to be compared only
+    const PyObject* root_at_ = nullptr;                    // to be compared only
+    std::unordered_map<const PyObject*, unsigned> calls_;  // of the places in `known`, in the pass
     nanobind::object before_;
     nanobind::object after_;
     nanobind::object leaf_called_;

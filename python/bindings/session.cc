@@ -103,9 +103,17 @@ RoleMask Session::due(int mode) noexcept {
     const Inside inside(*this);
     return inside ? session_->due(mode_of(mode)) : 0;
 }
+RoleMask Session::asked(int mode) noexcept {
+    const Inside inside(*this);
+    return inside ? session_->asked(mode_of(mode)) : 0;
+}
 RoleMask Session::eager(int mode) noexcept {
     const Inside inside(*this);
     return inside ? session_->eager(mode_of(mode)) : 0;
+}
+bool Session::note_block(const std::string& name) noexcept {
+    const Inside inside(*this);
+    return inside && session_->note_block(name);
 }
 void Session::forward_passed() noexcept {
     if (const Inside inside(*this); inside) session_->forward_passed();
@@ -115,13 +123,37 @@ std::uint64_t Session::step(int mode) noexcept {
     return inside ? session_->step(mode_of(mode)) : 0;
 }
 
+void Session::cannot_take(int mode, model::TensorId id, const std::string& why) noexcept {
+    {
+        const Inside inside(*this);
+        if (!inside) return;
+        if (session_->wanted(mode_of(mode), id) != model::What::kNothing)
+            return session_->cannot_take(mode_of(mode), id, why);
+    }
+    ++unreadable_;
+}
+
+void Session::cannot_read(int mode, model::TensorId id, PyObject* object) noexcept {
+    try {
+        std::string why;  // none: it was told
+        if (wanted(mode, id) != 0) {
+            if (unreadable_named_.size() <= id) unreadable_named_.resize(std::size_t{id} + 1);
+            if (!unreadable_named_[id]) why = why_unreadable(object);
+            unreadable_named_[id] = true;
+        }
+        cannot_take(mode, id, why);
+    } catch (...) {  // out of memory
+        ++unreadable_;
+    }
+}
+
 bool Session::observe(int mode, model::TensorId id, nb::handle tensor) noexcept {
     TensorReader reader;
     TensorView view;
     const Readable readable = reader.read(tensor.ptr(), view);
     if (readable == Readable::kOnDevice) return false;
     if (readable == Readable::kNo) {
-        ++unreadable_;
+        cannot_read(mode, id, tensor.ptr());
         return true;
     }
     if (bytes_of(view) >= kBigBatchBytes) {
@@ -140,6 +172,7 @@ std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
     try {
         TensorReader reader;
         std::vector<nb::object> held;  // the list may change while other threads run
+        std::vector<std::pair<model::TensorId, nb::object>> unreadable;
         std::uint64_t bytes = 0;
         views_.clear();
         view_ids_.clear();
@@ -158,7 +191,8 @@ std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
             TensorView view;
             const Readable readable = reader.read(object, view);
             if (readable == Readable::kOnDevice) on_device.push_back(i);
-            if (readable == Readable::kNo) ++unreadable_;
+            if (readable == Readable::kNo)
+                unreadable.emplace_back(static_cast<model::TensorId>(id), nb::borrow(object));
             if (readable != Readable::kYes) continue;
             held.push_back(nb::borrow(object));
             views_.push_back(view);
@@ -176,6 +210,7 @@ std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
         }
         views_ = std::move(views);
         view_ids_ = std::move(view_ids);
+        for (const auto& [id, object] : unreadable) cannot_read(mode, id, object.ptr());
     } catch (...) {  // out of memory: this batch is not recorded
         ++unreadable_;
     }
@@ -268,14 +303,16 @@ bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle ten
     TensorView view;
     const Readable readable = reader.read(tensor.ptr(), view);
     if (readable == Readable::kOnDevice) return false;
-    if (readable == Readable::kYes) {
-        try {
-            if (const auto value = reduce::scalar_value(view); value.is_ok()) {
-                observe_scalar(mode, id, *value);
-                return true;
-            }
-        } catch (...) {  // out of memory
+    if (readable == Readable::kNo) {
+        cannot_read(mode, id, tensor.ptr());
+        return true;
+    }
+    try {
+        if (const auto value = reduce::scalar_value(view); value.is_ok()) {
+            observe_scalar(mode, id, *value);
+            return true;
         }
+    } catch (...) {  // out of memory
     }
     ++unreadable_;
     return true;
@@ -461,7 +498,7 @@ bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, n
     const Readable second = reader.read(labels.ptr(), labels_view);
     if (first == Readable::kOnDevice || second == Readable::kOnDevice) return false;
     if (first == Readable::kNo || second == Readable::kNo) {
-        ++unreadable_;
+        cannot_read(mode, id, first == Readable::kNo ? logits.ptr() : labels.ptr());
         return true;
     }
     if (const Inside inside(*this); inside)
@@ -522,9 +559,9 @@ nb::tuple Session::take_corrections() {
         inside ? session_->take_corrections() : storage::CorrectionsAsked{};
     return nb::make_tuple(asked.lower_lr, asked.roll_back, asked.bad_since);
 }
-bool Session::checkpoint_asked() noexcept {
+std::optional<std::uint64_t> Session::checkpoint_asked() noexcept {
     const Inside inside(*this);
-    return inside && session_->checkpoint_asked();
+    return inside ? session_->checkpoint_asked() : std::nullopt;
 }
 std::string Session::plan() {
     const Inside inside(*this);
@@ -637,9 +674,13 @@ void bind_session(nb::module_& module) {
         .def("ask_for", &Session::ask_for, "config"_a,
              "Captures from now on also what the JSON of a plan asks for beyond the plan in force.")
         .def("due", &Session::due, "mode"_a, "The roles due at the mode's step, as a set of ROLE_BITS.")
+        .def("asked", &Session::asked, "mode"_a, "Those of them that are due for what the user asked for.")
         .def("eager", &Session::eager, "mode"_a,
              "Those of the roles due for which a compiled model is to run uncompiled.")
         .def("forward_passed", &Session::forward_passed, "A whole forward pass was looked at.")
+        .def("note_block", &Session::note_block, "name"_a,
+             "A module with others inside is there, whose output would have this name. Whether it is asked "
+             "for.")
         .def("step", &Session::step, "mode"_a)
         .def("observe", &Session::observe, "mode"_a, "id"_a, "tensor"_a.none(),
              "Takes what is due of a tensor. False: it lives on a device and was not read.")
@@ -704,6 +745,9 @@ void bind_session(nb::module_& module) {
             "Takes statistics that were made elsewhere. `units`: how many there are, how many are inactive, "
             "how many elements are low and high; zeros where they were not counted.")
         .def("skip", &Session::skip, "tensors"_a = 1, "Counts tensors that could not be taken.")
+        .def("cannot_take", &Session::cannot_take, "mode"_a, "id"_a, "why"_a,
+             "Counts a tensor that could not be taken; where something of it is due, the run is told why, "
+             "once.")
         .def("capture_everything_for", &Session::capture_everything_for, "steps"_a)
         .def("begin_training", &Session::begin_training, "of_another_model"_a,
              "Another training begins with the step under way: what rules look at first is due again.")
@@ -719,7 +763,9 @@ void bind_session(nb::module_& module) {
              "first "
              "step that the fault of the last roll-back touched.")
         .def("checkpoint_asked", &Session::checkpoint_asked,
-             "Whether a checkpoint is to be written before a stop that was asked for.")
+             "Where a checkpoint is to be written before a stop that was asked for, the first step of the "
+             "fault; "
+             "else None.")
         .def("end_eval_step", &Session::end_eval_step)
         .def("flush", &Session::flush, "patience"_a = 1.0,
              "Waits until the steps that ended can be read, for at most so many seconds; whether they can.")

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +58,10 @@ class Session {
     void ask_for(const std::string& config_json);
 
     capture::RoleMask due(int mode) noexcept;
+    capture::RoleMask asked(int mode) noexcept;
     capture::RoleMask eager(int mode) noexcept;
     void forward_passed() noexcept;
+    bool note_block(const std::string& name) noexcept;
     std::uint64_t step(int mode) noexcept;
 
     // False: it lives on a device and was not read.
@@ -109,6 +112,8 @@ class Session {
     void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics,
                             const model::UnitStatistics& units) noexcept;
     void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
+    // Counts it, and where something of it is due the run is told why, once.
+    void cannot_take(int mode, model::TensorId id, const std::string& why) noexcept;
     void capture_everything_for(std::uint64_t steps) noexcept;
     void keep_flight(const std::string& reason) noexcept;
     void begin_training(bool of_another_model) noexcept;
@@ -121,7 +126,7 @@ class Session {
     void end_eval_step() noexcept;
     // (lower_lr, roll_back, bad_since): how often each was asked for since the last call.
     nanobind::tuple take_corrections();
-    bool checkpoint_asked() noexcept;
+    std::optional<std::uint64_t> checkpoint_asked() noexcept;
     // The JSON of the plan that holds now; empty where there is none any more.
     std::string plan();
 
@@ -172,7 +177,11 @@ class Session {
     std::atomic<bool> abandoned_{false};
     const std::uint32_t generation_ = base::fork_generation();
     std::atomic<std::uint64_t> inside_nanos_{0};
-    std::uint64_t unreadable_ = 0;  // guarded by the GIL
+    // The same of one that was read in vain. Calls Python, the first time.
+    void cannot_read(int mode, model::TensorId id, PyObject* object) noexcept;
+
+    std::uint64_t unreadable_ = 0;        // guarded by the GIL
+    std::vector<bool> unreadable_named_;  // by ids: why was asked; guarded by the GIL
     bool ignores_losses_ = false;
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;

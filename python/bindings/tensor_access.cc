@@ -193,12 +193,26 @@ constexpr bool is_complex(DType dtype) noexcept {
     return dtype == DType::kComplex64 || dtype == DType::kComplex128;
 }
 
-// Whether a tensor has indices and values, as gradients of embeddings may.
-bool is_sparse(PyObject* object) noexcept {
-    PyObject* sparse = attribute(object, "is_sparse");
-    const bool answer = sparse == Py_True;  // nothing else may be asked for its truth
-    Py_XDECREF(sparse);
+bool attribute_is_true(PyObject* object, const char* name) noexcept {
+    PyObject* value = attribute(object, name);
+    const bool answer = value == Py_True;  // nothing else may be asked for its truth
+    Py_XDECREF(value);
     return answer;
+}
+
+// Whether a tensor has indices and values, as gradients of embeddings may.
+bool is_sparse(PyObject* object) noexcept { return attribute_is_true(object, "is_sparse"); }
+
+// What `str` makes of an attribute; empty where there is none.
+std::string text_of(PyObject* object, const char* name) {
+    PyObject* value = attribute(object, name);
+    PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
+    const char* letters = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
+    PyErr_Clear();
+    std::string out = letters == nullptr ? std::string() : std::string(letters);
+    Py_XDECREF(text);
+    Py_XDECREF(value);
+    return out;
 }
 
 // The tensor of this process that a wrapper stands for: a distributed tensor's shard; the result of a
@@ -343,6 +357,31 @@ Readable TensorReader::read_buffer(PyObject* object, tensor::TensorView& view) {
     return Readable::kYes;
 }
 
+std::string why_unreadable(PyObject* object) {
+    if (attribute_is_true(object, "is_quantized"))
+        return "it is quantized: what it holds only stands for numbers; its dequantize() can be given to "
+               "traindbg.save";
+    if (attribute_is_true(object, "is_nested"))
+        return "it is nested, of tensors that differ in shape; what torch.nested.to_padded_tensor makes of "
+               "it can "
+               "be given to traindbg.save";
+    if (attribute_is_true(object, "is_meta")) return "it is on the meta device, where tensors have no values";
+    const std::string layout = text_of(object, "layout");
+    if (layout.empty()) return "it is no tensor of numbers";
+    if (layout != "torch.strided")
+        return "its layout is " + layout +
+               ", of which nothing is read; its values() or to_dense() can be given "
+               "to traindbg.save";
+    const TypeFacts facts = facts_of(Py_TYPE(object));
+    if (facts.is_wrapper)
+        return std::string("its class ") + facts.type->tp_name +
+               " stands for other tensors, and which is not known";
+    if (!has_storage(object))
+        return "it has no memory of its own here: it is wrapped (torch.func) or fake, or its memory was "
+               "freed";
+    return "its memory cannot be read as it lies; a contiguous copy can be given to traindbg.save";
+}
+
 void bind_tensor_access(nanobind::module_& module) {
     module.def(
         "readable",
@@ -359,6 +398,9 @@ void bind_tensor_access(nanobind::module_& module) {
         nanobind::arg("tensor").none(),
         "Whether a tensor's memory can be read in place: 'yes', 'no', or 'on_device', where only its "
         "framework can: it is on a device, or sparse.");
+    module.def(
+        "why_unreadable", [](nanobind::handle tensor) { return why_unreadable(tensor.ptr()); },
+        nanobind::arg("tensor").none(), "Of what is not `readable` why, as the second half of a sentence.");
 }
 
 }  // namespace traindbg::bindings

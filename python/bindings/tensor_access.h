@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "traindbg/reduce/device/device_reducer.h"
@@ -52,5 +53,9 @@ class TensorReader {
     std::vector<std::unique_ptr<Py_buffer>> buffers_;
     std::vector<PyObject*> references_;
 };
+
+// Of what was found to be `kNo`: why, as the second half of a sentence, and what can be done. Calls Python.
+// Throws std::bad_alloc only.
+[[nodiscard]] std::string why_unreadable(PyObject* object);
 
 }  // namespace traindbg::bindings

@@ -54,7 +54,13 @@ __all__ = [
 def log(name: str, value: float) -> None:
     """Records a number of your own, such as an accuracy, as `metric/<name>` of the current step.
 
-    Does nothing when no training is being watched, so it may stay in a script for good.
+    Args:
+        name: what it is called in the run.
+        value: a number, or a tensor or array of one element. Anything else is skipped and counted,
+            and said once for each name.
+
+    Does nothing when no training is being watched, so it may stay in a script for good; nor inside
+    of code that torch.compile has compiled, which is said once.
     """
     import sys
 
@@ -73,8 +79,9 @@ def save(name: str, tensor: Any) -> None:
 
     Its statistics are kept at every step at which it is given; whole values and histograms where
     they are asked for, of the collection `other` or of one of yours whose pattern finds the name.
-    What cannot be read (a string, None, a complex tensor) is skipped and counted. Does nothing when
-    no training is being watched, so it may stay in a script for good.
+    What cannot be read (a string, None, a quantized tensor) is skipped and counted, and said once
+    for each name. Does nothing when no training is being watched, so it may stay in a script for
+    good; nor inside of code that torch.compile has compiled, which is said once.
     """
     import sys
 

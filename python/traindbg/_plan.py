@@ -224,7 +224,7 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-_FORWARD = ("inputs", "outputs", "activations", "attention_maps")
+_FORWARD = ("inputs", "outputs", "activations", "attention_maps", "block_outputs")
 
 
 def wants_evaluations(plan: str) -> bool:

@@ -74,27 +74,6 @@ def _text(value: Any) -> str:
 # Finding the rules.
 
 
-def _lend_names() -> None:
-    """Lets `from smdebug.rules.rule import Rule` and the like mean ours, in this process."""
-    import types
-
-    from traindbg import original_rules
-
-    for name in (
-        "smdebug", "smdebug.rules", "smdebug.rules.rule", "smdebug.exceptions", "smdebug.trials",
-        "smdebug.core", "smdebug.core.modes",
-    ):  # fmt: skip
-        module = types.ModuleType(name)
-        module.__dict__.update(
-            {k: v for k, v in vars(original_rules).items() if not k.startswith("_")}
-        )
-        module.__path__ = []
-        sys.modules[name] = module
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, module)
-
-
 def _module_of(path: str) -> ModuleType:
     if not os.path.isfile(path):
         raise FileNotFoundError("there is no such file")
@@ -118,7 +97,9 @@ def _is_rule(thing: Any) -> bool:
 
 def _classes(source: str) -> dict[str, type[Any]]:
     """The rules of a source, by the names of their classes."""
-    _lend_names()
+    from traindbg import _original_modules
+
+    _original_modules.lend()
     path, _, wanted = source.partition(".py:")
     if wanted or source.endswith(".py") or os.sep in source:
         found: Any = _module_of(path + ".py" if wanted else source)
@@ -240,7 +221,6 @@ def _describe(rule: type[Any], class_name: str) -> dict[str, Any]:
     }
     for section in ("when", "why", "fix", "healthy"):
         description[section] = str(getattr(rule, section, "") or "")
-    description["needs"] = _needs(_make(rule, {}))
     return description
 
 
@@ -265,6 +245,7 @@ class _Steps:
                 new = each["new"]
                 new["shape"] = tuple(new["shape"])
                 new["collections"] = tuple(new.get("collections", ()))
+                new["original_collections"] = tuple(new.get("original_collections", ()))
                 self._tensors[each["id"]] = new
             tensor = rules.Tensor(**self._tensors[each["id"]])
             if "statistics" in each:
@@ -331,26 +312,43 @@ class _Host:
     """What the program asks for, by the word that it uses."""
 
     def __init__(self) -> None:
+        self._described: dict[str, type[Any]] = {}
         self._class: type[Any] | None = None
         self._values: dict[str, Any] = {}
+        self._tried: Any = None
         self._rules: dict[int, tuple[Any, _Steps]] = {}
 
     def describe(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
-        """All rules of a source."""
-        return {
-            "rules": [_describe(rule, name) for name, rule in _classes(asked["source"]).items()]
-        }
+        """All rules of a source, without running any code of theirs but what importing runs."""
+        self._described = _classes(asked["source"])
+        return {"rules": [_describe(rule, name) for name, rule in self._described.items()]}
+
+    def try_(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
+        """Makes an object: of a described rule with its defaults, or of the one that was loaded."""
+        if "class" in asked:
+            self._tried = _make(self._described[asked["class"]], {})
+        else:
+            assert self._class is not None
+            self._tried = _make(self._class, self._values)
+        return {}
+
+    def needs(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
+        """What the object that was tried needs."""
+        return {"needs": _needs(self._tried)}
 
     def load(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
         """The one rule that this process judges by, and its parameters."""
         self._class = _classes(asked["source"])[asked["class"]]
         self._values = asked["parameters"]
-        return {"needs": _needs(_make(self._class, self._values))}
+        return {}
 
     def make(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
         """An object of it, for one worker."""
         assert self._class is not None
-        self._rules[asked["rule"]] = (_make(self._class, self._values), _Steps())
+        made = _make(self._class, self._values)
+        if not _is_ours(self._class):
+            made.begin(asked["worker"])
+        self._rules[asked["rule"]] = (made, _Steps())
         return {}
 
     def step(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
@@ -370,17 +368,22 @@ class _Host:
         """The last word of a rule."""
         from traindbg.rules import Sink
 
+        rule = self._rules[asked["rule"]][0]
         sink = Sink()
-        self._rules[asked["rule"]][0].on_end(sink)
-        return {"judged": True, "events": [_event(each) for each in sink.events]}
+        judged = rule.on_end(sink)
+        return {
+            "judged": judged is True,
+            "why_not": _text(rule.why_not_judged),
+            "events": [_event(each) for each in sink.events],
+        }
 
 
 def _words(error: BaseException) -> str:
     """What went wrong and where, in a line: the last place that is not ours."""
-    here = os.path.dirname(os.path.abspath(__file__))
+    here = os.path.dirname(os.path.realpath(__file__))  # lib64 may be a link to lib
     where = ""
     for frame in traceback.extract_tb(error.__traceback__):
-        if not os.path.abspath(frame.filename).startswith((here, "<frozen")):
+        if not os.path.realpath(frame.filename).startswith(here) and frame.filename[:1] != "<":
             where = f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
     if isinstance(error, SyntaxError) and error.lineno:
         where = f" ({os.path.basename(error.filename or '')}, line {error.lineno})"
@@ -410,6 +413,8 @@ def main() -> None:
     words: dict[str, Callable[[dict[str, Any], memoryview], dict[str, Any]]] = {
         "describe": host.describe,
         "load": host.load,
+        "try": host.try_,
+        "needs": host.needs,
         "make": host.make,
         "step": host.step,
         "end": host.end,
@@ -420,6 +425,8 @@ def main() -> None:
             answer = words[asked["do"]](asked, blob)
         except (Exception, SystemExit) as error:  # of somebody else's code
             answer = {"error": _words(error)}
+            if isinstance(error, MemoryError):
+                answer["out_of_memory"] = True
         del asked, blob
         _answer(answer)
 

@@ -81,9 +81,9 @@ class Need:
 
     `what` is any of "statistics", "raw" (every value), "histogram", "channels", "digest", "units"
     (of activations) and "classes" (of that collection). `dense_until`: and at every step below that
-    one; `start` and `end` bound the steps. `mode` is "train", "eval" or "predict". The
-    collections are those of `--collect`: "losses", "metrics", "weights", "biases", "gradients",
-    "inputs", "outputs", "activations", ..., and those that the user defines.
+    one; `start` and `end` bound the steps. `mode` is "train", "eval" or "predict", or "global" for
+    all of them. The collections are those of `--collect`: "losses", "metrics", "weights", "biases",
+    "gradients", "inputs", "outputs", "activations", ..., and those that the user defines.
     """
 
     collection: str
@@ -201,6 +201,9 @@ class Tensor:
     channels: ChannelStatistics | None = None
     digest: Digest | None = None
     raw: NDArray[np.generic] | None = None
+    original_name: str = ""
+    """What the SageMaker Debugger client calls it, and in which of its collections it is."""
+    original_collections: tuple[str, ...] = ()
 
     def is_in(self, collection: str) -> bool:
         """Whether it is in a collection, built in or defined by the user."""

@@ -1,6 +1,6 @@
 """A training on scikit-learn's digits that goes wrong in a way that can be put right.
 
-usage: corrected_training.py FAULT OUT.json [--closure] [--scheduler]
+usage: corrected_training.py FAULT OUT.json [--closure] [--scheduler] [--resume PATH] [--save PATH]
 Writes the loss after each step, the last test accuracy and a digest of the parameters.
 """
 
@@ -29,6 +29,8 @@ parser.add_argument("--lr", type=float, default=1.0, help="of high_lr")
 parser.add_argument("--bad-steps", type=int, default=1, help="from step 150 on")
 parser.add_argument("--pause", type=float, default=0.0, help="seconds that a step takes more")
 parser.add_argument("--steps", type=int, default=STEPS)
+parser.add_argument("--resume", help="a checkpoint of traindbg's")
+parser.add_argument("--save", help="where model and optimizer go at the end")
 options = parser.parse_args()
 
 torch.manual_seed(0)
@@ -48,9 +50,15 @@ optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
 scheduler = None
 if options.scheduler:
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 - step / 20000)
+first = 0
+if options.resume:
+    content = torch.load(options.resume, weights_only=True)
+    model.load_state_dict(content["models"][""])
+    optimizer.load_state_dict(content["optimizers"][0])
+    first = content["step"]
 losses = []
 rates = []
-for step in range(options.steps):
+for step in range(first, options.steps):
     if options.fault == "warm_up":  # to a rate that is too high: it learns, then diverges
         optimizer.param_groups[0]["lr"] = 1.2 * min(1.0, (step + 1) / 500)
     chosen = train[torch.randint(len(train), (64,))]
@@ -84,6 +92,8 @@ for step in range(options.steps):
     losses.append(loss.item())
     rates.append(optimizer.param_groups[0]["lr"])
 
+if options.save:
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, options.save)
 model.eval()
 with torch.no_grad():
     accuracy = (model(x[test]).argmax(1) == y[test]).float().mean().item()

@@ -176,7 +176,7 @@ def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(
     )
     assert outcome.code == 90, outcome.stderr
     assert result is None, "it was stopped"
-    (path,) = (outcome.run / "checkpoints").iterdir()
+    path, _ = sorted((outcome.run / "checkpoints").iterdir(), reverse=True)
     content = torch.load(path, weights_only=True)
     assert path.name == f"step-{content['step']:08}.pt"
     assert content["step"] == outcome.steps()
@@ -188,8 +188,47 @@ def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
     optimizer.load_state_dict(content["optimizers"][0])
     assert optimizer.param_groups[0]["lr"] == 0.1
-    (made,) = corrections(outcome)
+    made, _ = corrections(outcome)
     assert (made["action"], made["is_finite"]) == ("checkpoint", True)
+
+
+@pytest.mark.parametrize("fault", ["huge_batch", "nan_batch"])
+def test_a_training_goes_on_from_the_checkpoint_of_before_the_fault(
+    forked: Server, tmp_path: Path, fault: str
+) -> None:
+    _, ruined = run(forked, tmp_path, fault)
+    assert ruined["accuracy"] < 0.5
+    outcome, _ = run(forked, tmp_path, fault, *PAUSE, options=("--on-finding", "checkpoint-stop"))
+    good, bad = sorted((outcome.run / "checkpoints").iterdir())
+    assert good.name == "good-00000100.pt", "ten steps or more before the fault, at step 150"
+    _, resumed_too_late = run(forked, tmp_path, "none", "--resume", str(bad), "--steps", "200")
+    assert not resumed_too_late["accuracy"] > 0.5
+    _, resumed = run(forked, tmp_path, "none", "--resume", str(good), "--steps", "200")
+    assert resumed["accuracy"] > 0.9
+    told = corrections(outcome)[1]
+    assert (told["action"], told["to"], told["path"]) == ("good_checkpoint", 100, str(good))
+
+
+def test_a_checkpoint_of_before_the_fault_is_the_state_of_then(
+    forked: Server, tmp_path: Path
+) -> None:
+    """Bit for bit what an undisturbed training has after so many steps, momentum included."""
+    outcome, _ = run(
+        forked, tmp_path, "huge_batch", *PAUSE, options=("--on-finding", "checkpoint-stop")
+    )
+    (good,) = (outcome.run / "checkpoints").glob("good-*.pt")
+    content = torch.load(good, weights_only=True)
+    saved = tmp_path / "undisturbed.pt"
+    run(forked, tmp_path, "none", "--steps", str(content["step"]), "--save", str(saved))
+    undisturbed = torch.load(saved, weights_only=True)
+    for name, value in undisturbed["model"].items():
+        assert torch.equal(content["models"][""][name], value), name
+    (state,) = content["optimizers"]
+    assert state.keys() == undisturbed["optimizer"].keys()
+    assert state["param_groups"] == undisturbed["optimizer"]["param_groups"]
+    for number, known in undisturbed["optimizer"]["state"].items():
+        buffer = state["state"][number]["momentum_buffer"]
+        assert torch.equal(buffer, known["momentum_buffer"]), number
 
 
 def test_bad_values_are_refused_before_anything_starts(forked: Server, tmp_path: Path) -> None:

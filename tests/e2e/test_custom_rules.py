@@ -125,8 +125,12 @@ def test_both_forms_find_the_same_live_and_stored(tmp_path: Path) -> None:
     assert ours["places"] == 2
     plan = json.loads((tmp_path / "traindbg-runs/one/plan.json").read_text())
     asked = [each for each in plan["requirements"] if "small_gradients" in each.get("for", "")]
-    assert [(each["collection"], each["schedule"]["every"]) for each in asked] == [
-        ("gradients", 10)
+    # One of the original's form is shown all modes.
+    assert sorted(
+        (each["collection"], each["mode"], each["schedule"]["every"]) for each in asked
+    ) == [
+        ("gradients", "global", 10),
+        ("gradients", "train", 10),
     ]
     # Stored: with the parameters of the run, and the same findings; of all rules.
     stored = check(tmp_path, "--rule-python", SMALL)
@@ -319,6 +323,268 @@ def test_an_entry_point_of_an_installed_package(recorded: Path, tmp_path: Path) 
     assert [each["first_step"] for each in findings(json.loads(done.stdout), "team_rules")] == [
         3
     ], done.stderr
+
+
+# Rules that were written for the original.
+
+EVALUATED = """
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+judge = torch.nn.CrossEntropyLoss()
+inputs, classes = torch.randn(60, 6), torch.arange(60) % 3
+others, of_others = torch.randn(30, 6), torch.arange(30) % 3  # nothing can be learned for these
+for step in range(60):
+    optimizer.zero_grad()
+    judge(model(inputs), classes).backward()
+    optimizer.step()
+    if step % 20 == 19:
+        model.eval()
+        with torch.no_grad():
+            judge(model(others), of_others)
+        model.train()
+"""
+
+ORIGINALS = """
+from smdebug.core.logger import get_logger
+from smdebug.core.modes import ModeKeys
+from smdebug.exceptions import RuleEvaluationConditionMet, TensorUnavailableForStep
+from smdebug.rules.req_tensors import RequiredTensors
+from smdebug.rules.rule import Rule
+from smdebug.rules.rule_invoker import invoke_rule
+from smdebug.trials import create_trial
+from smdebug.pytorch import CollectionKeys
+
+import numpy as np
+
+
+class GradientTooSmall(Rule):
+    collections = (CollectionKeys.GRADIENTS,)
+    every = 10
+
+    def __init__(self, base_trial, action_str="", threshold="1e3", other_trials=None):
+        super().__init__(base_trial, action_str, other_trials=other_trials)
+        self.threshold = float(threshold)
+        self.logger = get_logger()
+        assert isinstance(self.req_tensors, RequiredTensors)
+
+    def set_required_tensors(self, step):
+        for name in self.base_trial.collection("gradients").tensor_names:
+            self.req_tensors.add(name, steps=[step])
+
+    def invoke_at_step(self, step):
+        assert len(self.req_tensors.get_names()) == 4
+        for tensor in self.req_tensors.get():
+            assert tensor.workers(step) == self.base_trial.workers()
+            told = tensor.reduction_values(step)
+            mean = tensor.reduction_value(step, "mean", abs=True)
+            assert told["mean", True] == mean
+            self.logger.info("%s: %g", tensor.name, mean)
+            if mean < self.threshold:
+                return True
+        return False
+
+
+class ConfusedClasses(Rule):
+    collections = ("labels", "predictions")
+    every = 20
+    raw = True
+
+    def __init__(self, base_trial, action_str, min_right=0.99):
+        super().__init__(base_trial, action_str)
+        self.min_right = float(min_right)
+
+    def set_required_tensors(self, step):
+        for name in self.base_trial.tensor_names(regex=["^labels$", ".*predictions"]):
+            self.req_tensors.add(name, steps=[step])
+
+    def invoke_at_step(self, step):
+        assert len(self.req_tensors.get()) == 2
+        (labels,) = self.base_trial.labels(step)
+        (predictions,) = self.base_trial.predictions(step)
+        assert np.array_equal(self.base_trial.tensor("labels").value(step), labels)
+        assert self.base_trial.tensor("predictions").original_name == "predictions"
+        confusion = np.zeros((3, 3), int)
+        np.add.at(confusion, (labels, predictions.argmax(axis=1)), 1)
+        return np.trace(confusion) < self.min_right * confusion.sum()
+
+
+class Overfits(Rule):
+    collections = ("losses",)
+    every = 1
+
+    def __init__(self, base_trial, action_str, ratio=0.5):
+        super().__init__(base_trial, action_str)
+        self.ratio = ratio
+
+    def invoke_at_step(self, step):
+        assert self.base_trial.mode(step) == ModeKeys.TRAIN
+        for name in self.base_trial.tensor_names(collection="losses", mode=ModeKeys.EVAL):
+            loss = self.base_trial.tensor(name)
+            evaluated = loss.steps(mode=ModeKeys.EVAL)[-1]
+            train = loss.value(step, mode=ModeKeys.TRAIN)
+            if loss.value(evaluated, mode=ModeKeys.EVAL) - train > self.ratio * train:
+                raise RuleEvaluationConditionMet(self.rule_name, step, end_of_rule=True)
+        return False
+
+
+class OfTheLastEvaluation(Rule):
+    collections = ("losses",)
+    every = 1
+
+    def invoke_at_step(self, step):
+        return len(self.base_trial.steps(mode=ModeKeys.EVAL)) == 3
+
+
+class LooksForWhatIsNotThere(Rule):
+    collections = ("losses",)
+    every = 1
+
+    def invoke_at_step(self, step):
+        return any(
+            self.base_trial.tensor(name).value(step).any()
+            for name in self.base_trial.tensor_names(regex="relu_input")
+        )
+
+
+if __name__ == "__main__":
+    invoke_rule(GradientTooSmall(create_trial("/opt/ml/output/tensors")))
+"""
+
+
+def test_rules_of_the_original_judge_live_and_stored(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(EVALUATED)
+    (tmp_path / "originals.py").write_text(ORIGINALS)
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rule-python", "originals.py", "--no-report",
+        "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    live = json.loads((tmp_path / "traindbg-runs/one/verdict.json").read_text())
+    names = ("gradient_too_small", "confused_classes", "overfits", "of_the_last_evaluation")
+    found = {each["rule"]: each for each in findings(live, *names)}
+    assert set(found) == set(names), [outcome(live, name) for name in names]
+    assert found["gradient_too_small"]["last_step"] == 50
+    assert found["confused_classes"]["first_step"] == 0
+    assert 20 <= found["overfits"]["first_step"] < 60
+    # The last evaluation is behind the last step of training.
+    assert found["of_the_last_evaluation"]["first_step"] == 59
+    missing = outcome(live, "looks_for_what_is_not_there")
+    assert missing["state"] == "not_checked"
+    assert "looked at nothing that was recorded" in missing["reason"]
+    stored = check(tmp_path, "--rule-python", tmp_path / "originals.py")
+    assert stored["findings"] == live["findings"]
+    assert stored["rules"] == live["rules"]
+
+
+def test_what_of_the_original_is_not_there_says_what_is(recorded: Path, tmp_path: Path) -> None:
+    rule = """
+class Uses(Rule):
+    def invoke_at_step(self, step):
+        {}
+"""
+    for line, why in {
+        "from smdebug.profiler import TraceEvent": "smdebug.profiler is not there for rules of "
+        "traindbg: there are smdebug, smdebug.analysis",
+        "from smdebug.core.utils import ensure_dir": "smdebug.core.utils.ensure_dir is not there "
+        "for rules of traindbg: smdebug.core.utils has flatten",
+    }.items():
+        head = f"from smdebug.rules import Rule\n{line}\n"
+        (tmp_path / "uses.py").write_text(head + rule.format("return False"))
+        done = traindbg(recorded, "check", "one", "--rule-python", tmp_path / "uses.py")
+        assert done.returncode == 2
+        assert why in done.stderr
+        assert "(uses.py, line 2)" in done.stderr
+    head = "from smdebug.rules import Rule\nfrom smdebug import trials, modes, SaveConfig\n"
+    for line, why in {
+        "trials.create_trial('/elsewhere')": "read with traindbg.Run(PATH)",
+        "SaveConfig(save_interval=3)": "--collect, --every and --raw",
+        "self.base_trial.global_step(modes.EVAL, 3)": "with `mode=`",
+    }.items():
+        (tmp_path / "uses.py").write_text(head + rule.format(line))
+        verdict = check(recorded, "--rule-python", tmp_path / "uses.py", "--rules", "uses")
+        reason = outcome(verdict, "uses")["reason"]
+        assert "SMDebugNotImplementedError" in reason
+        assert why in reason
+
+
+# What a rule does before the first step.
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "body", "why"),
+    [
+        ("hangs", "__init__", "while True: pass", "took longer than 1 s and was ended"),
+        ("hangs", "needs", "import time; time.sleep(1000)", "took longer than 1 s and was ended"),
+        ("eats", "__init__", "self.x = bytearray(2 << 30)", "MemoryError"),
+        ("crashes", "needs", "import ctypes; ctypes.string_at(0)", "signal 11 (SIGSEGV)"),
+    ],
+)
+def test_a_rule_that_cannot_begin_is_not_checked(
+    recorded: Path, tmp_path: Path, name: str, where: str, body: str, why: str
+) -> None:
+    """Beside others in its file and elsewhere, and with parameters of its own."""
+    both = rule_file(tmp_path, name, "pass")
+    text = both.read_text()
+    bad = text + f"\n    def {where}(self):\n        {body}\n"
+    beside = text[text.index("class") :].replace(f"class {name.title()}", "class Beside")
+    both.write_text(bad + beside.replace("pass", "sink.fire(Finding('here'))"))
+    good = rule_file(tmp_path, "good", "sink.fire(Finding('here'))")
+    options = ("--rule-python", both, "--rule-python", good, "--rule-timeout", 1)
+    for more in ((), ("--rule", f"{name}.at=4")):
+        verdict = check(recorded, *options, *more, code=1)
+        failed = outcome(verdict, name)
+        assert failed["state"] == "not_checked"
+        assert f"failed before the first step, in its `{where}`: " in failed["reason"]
+        assert why in failed["reason"]
+        assert [each["first_step"] for each in findings(verdict, "good", "beside")] == [3, 3]
+
+
+def test_a_rule_of_the_original_that_cannot_begin_is_not_checked(
+    recorded: Path, tmp_path: Path
+) -> None:
+    rule = """
+from smdebug.rules import Rule
+
+class Begins(Rule):
+    def __init__(self, base_trial, limit):
+        {}
+
+    def invoke_at_step(self, step):
+        return False
+"""
+    for line, why in {
+        "while True: pass": "took longer than 1 s and was ended",
+        "float(limit)": "TypeError: Begins.__init__() missing 1 required positional argument: 'limit'",
+    }.items():
+        (tmp_path / "begins.py").write_text(rule.format(line))
+        verdict = check(
+            recorded, "--rule-python", tmp_path / "begins.py", "--rules", "begins",
+            "--rule-timeout", 1, *(("--rule", "begins.limit=1") if "while" in line else ()),
+        )  # fmt: skip
+        failed = outcome(verdict, "begins")
+        assert failed["state"] == "not_checked"
+        assert failed["reason"].startswith("failed before the first step, in its `__init__`: ")
+        assert why in failed["reason"]
+
+
+def test_a_rule_that_cannot_begin_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    bad = rule_file(tmp_path, "hangs", "pass")
+    bad.write_text(bad.read_text() + "\n    def __init__(self):\n        while True: pass\n")
+    good = rule_file(tmp_path, "good", "sink.fire(Finding('here'))")
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rule-python", bad, "--rule-python", good,
+        "--rule-timeout", 1, "--no-report", "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "trained\n"
+    assert "rule hangs: failed before the first step, in its `__init__`: took" in done.stderr
+    verdict = json.loads((tmp_path / "traindbg-runs/one/verdict.json").read_text())
+    assert outcome(verdict, "hangs")["state"] == "not_checked"
+    assert [each["first_step"] for each in findings(verdict, "good")] == [3]
 
 
 # Plugins.

@@ -16,7 +16,6 @@ import torch
 
 import traindbg
 from traindbg import _say
-from traindbg.hooks.torch.base import guard as guards
 from traindbg.hooks.torch.base.compiled import compiler_in_use
 from traindbg.hooks.torch.recording import recording as recordings
 
@@ -42,7 +41,6 @@ def _clean_process(monkeypatch):
     monkeypatch.setenv("TRAINDBG_STRICT", "1")
     for name in ("TRAINDBG_RUN_DIR", "TRAINDBG_CONFIG", "TRAINDBG_DEVICE_PATH", "RANK"):
         monkeypatch.delenv(name, raising=False)
-    guards.failures.clear()
     _say._said.clear()
     yield
     if recordings.current is not None:

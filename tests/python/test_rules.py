@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from traindbg import _original_modules, original_trials
+from traindbg import original_errors as errors
 from traindbg import original_rules as original
 from traindbg.rules import Finding, Parameter, Rule, Sink, Statistics, Step, Tensor, rule_name
 
@@ -70,9 +72,11 @@ def test_what_statistics_do_not_tell_is_unavailable() -> None:
 
 def test_a_trial_forgets_and_finds_by_both_names() -> None:
     trial = original.Trial()
+    gradient = tensor(statistics=statistics(VALUES), original_name="gradient/Net_fc1.weight")
     for number in range(1005):
-        trial.take(step(number, tensor(statistics=statistics(VALUES))))
-    trial.take(step(0, tensor("loss/cross_entropy", "loss", value=2.0), mode="eval"))
+        trial.take(step(number, gradient))
+    loss = tensor("loss/cross_entropy", "loss", value=2.0, original_name="Linear_output_0")
+    trial.take(step(0, loss, mode="eval"))
     assert trial.steps() == list(range(5, 1005))
     with pytest.raises(original.StepUnavailable):
         trial.tensor("gradient/fc1.weight").reduction_value(4, "min")
@@ -86,7 +90,7 @@ def test_a_trial_forgets_and_finds_by_both_names() -> None:
 
 
 def test_whole_tensors_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(original, "_MOST_RAW_BYTES", 3 * VALUES.nbytes)
+    monkeypatch.setattr(original_trials, "_MOST_RAW_BYTES", 3 * VALUES.nbytes)
     trial = original.Trial()
     for number in range(10):
         trial.take(step(number, tensor(raw=VALUES)))
@@ -103,6 +107,7 @@ def test_an_original_rule_fires_clears_and_ends() -> None:
             assert (label, exact, other) == ("x", True, None)
 
         def invoke_at_step(self, step):
+            assert self.base_trial.tensor("gradient/fc1.weight").shape(step) == (2, 3)
             if step == 5:
                 raise original.RuleEvaluationConditionMet("Rising", step, end_of_rule=True)
             return step == self.limit
@@ -118,6 +123,168 @@ def test_an_original_rule_fires_clears_and_ends() -> None:
     kinds = [isinstance(each, Finding) for each in sink.events]
     assert kinds == [False, True, False, True]
     assert not invoker.on_step(step(0, tensor(), mode="eval"), sink)
+
+
+def invoked(rule: type, *steps: Step) -> tuple[original.Invoker, Sink, list[bool], bool]:
+    """A rule that was shown these steps and the end."""
+    invoker = original.Invoker(rule, {})
+    sink = Sink()
+    judged = [invoker.on_step(each, sink) for each in steps]
+    return invoker, sink, judged, invoker.on_end(sink)
+
+
+def test_a_rule_that_looked_at_nothing_is_not_clean() -> None:
+    class LooksFor(original.Rule):
+        def invoke_at_step(self, step):
+            for name in self.base_trial.tensor_names(regex="nowhere"):
+                self.base_trial.tensor(name).value(step)
+            return False
+
+    invoker, _, judged, _ = invoked(LooksFor, step(0, tensor(raw=VALUES)))
+    assert judged == [False]
+    assert invoker.why_not_judged.startswith("LooksFor looked at nothing that was recorded")
+
+
+def test_the_last_evaluation_is_judged_at_the_end() -> None:
+    class EvalLoss(original.Rule):
+        def invoke_at_step(self, step):
+            loss = self.base_trial.tensor("loss")
+            steps = loss.steps(mode=original.modes.EVAL)
+            return bool(steps) and loss.value(steps[-1], mode=original.modes.EVAL) > 1
+
+    def loss(value: float) -> Tensor:
+        return tensor("loss/cross_entropy", "loss", value=value, original_name="loss")
+
+    steps = [step(0, loss(0.1)), step(1, loss(0.1)), step(0, loss(5.0), mode="eval")]
+    _, sink, judged, at_the_end = invoked(EvalLoss, *steps)
+    # Of evaluation there was nothing yet.
+    assert judged == [False, False, False]
+    assert at_the_end
+    (finding,) = [each for each in sink.events if isinstance(each, Finding)]
+    assert finding.first_step == 1
+    invoker, _, _, at_the_end = invoked(EvalLoss, step(0, loss(5.0), mode="eval"))
+    assert not at_the_end
+    assert "of training, at whose steps it judges" in invoker.why_not_judged
+
+
+def test_a_trial_answers_what_the_originals_does() -> None:
+    trial = original.Trial(worker=2)
+    labels = [
+        tensor(f"label/{name}", "label", raw=np.array([number]), original_name="labels")
+        for number, name in enumerate(("b_2", "a_10", "c_1"))
+    ]
+    gradient = tensor(
+        statistics=statistics(VALUES), collections=("heads",), original_collections=("all",)
+    )
+    for number in (0, 2):
+        trial.take(step(number, *labels, gradient))
+    trial.take(step(0, *labels[:1], mode="eval"))
+    modes, state = original.modes, errors.StepState
+    assert [each.item() for each in trial.labels(2)] == [2, 0, 1]
+    assert [each.item() for each in trial.labels(0, mode=modes.EVAL)] == [0]
+    assert trial.predictions(2) == trial.inputs(2) == []
+    assert trial.tensor("labels").name == "label/b_2"
+    assert trial.tensor("label/a_10").original_name == "labels"
+    assert trial.tensor_names(regex="labels$") == ["label/a_10", "label/b_2", "label/c_1"]
+    assert trial.tensor_names(mode=modes.EVAL) == ["label/b_2"]
+    assert trial.tensor_names(mode=modes.PREDICT) == []
+    assert trial.mode_modestep(2) == (trial.mode(2), trial.mode_step(2)) == (modes.TRAIN, 2)
+    assert trial.mode_modestep(1) == (None, None)
+    assert (trial.global_step(modes.TRAIN, 2), trial.global_step(modes.TRAIN, 1)) == (2, None)
+    with pytest.raises(errors.SMDebugNotImplementedError, match="with `mode=`"):
+        trial.global_step(modes.EVAL, 0)
+    with pytest.raises(NotImplementedError, match=r"Trial\.index_reader"):
+        _ = trial.index_reader
+    assert [trial.has_passed_step(each) for each in (1, 2, 3)] == [
+        state.UNAVAILABLE, state.AVAILABLE, state.NOT_YET_AVAILABLE,
+    ]  # fmt: skip
+    for wanted, error in ((1, errors.StepUnavailable), (3, errors.StepNotYetAvailable)):
+        with pytest.raises(error):
+            trial.wait_for_steps([2, wanted])
+    trial.loaded_all_steps = True
+    with pytest.raises(errors.NoMoreData, match="its last step is 2"):
+        trial.wait_for_steps([3])
+    assert (trial.workers(), trial.num_workers, trial.last_complete_step) == (["worker_2"], 1, 2)
+    assert trial.collection("gradients").tensor_names == {"gradient/fc1.weight"}
+    assert trial.collection("heads").tensor_names == {"gradient/fc1.weight"}
+    assert trial.collection("nowhere").tensor_names == set()
+    assert {"default", "weights", "labels", "heads"} <= set(trial.collections())
+    trial.refresh_data()
+
+
+def test_a_tensor_answers_what_the_originals_does() -> None:
+    trial = original.Trial()
+    trial.take(step(0, tensor(statistics=statistics(VALUES))))
+    trial.take(step(1, tensor(raw=VALUES)))
+    known = trial.tensor("gradient/fc1.weight")
+    told = known.reduction_values(0)
+    assert told["mean", True] == pytest.approx(np.abs(VALUES).mean())
+    assert ("median", False) not in told
+    assert known.reduction_values(1)["median", False] == np.median(VALUES)
+    assert known.workers(0) == ["worker_0"]
+    assert known.value(1, worker="worker_0").shape == (2, 3)
+    with pytest.raises(errors.InvalidWorker):
+        known.value(1, worker="worker_1")
+    with pytest.raises(errors.TensorUnavailableForStep) as raised:
+        known.value(0)
+    assert (raised.value.tname, raised.value.step) == (known.name, 0)
+    assert raised.value.has_reductions
+    assert known.prev_steps(1, 1) == [1]
+    assert known.prev_steps(1, 0) == []
+
+
+def test_whether_the_training_ended_is_known_of_trials() -> None:
+    trial = original.Trial(name="this one")
+    assert not original_trials.has_training_ended(trial.path)
+    trial.loaded_all_steps = True
+    assert original_trials.has_training_ended(trial.path)
+    with pytest.raises(errors.SMDebugNotImplementedError, match="/elsewhere"):
+        original_trials.has_training_ended("/elsewhere")
+
+
+def test_required_tensors_have_their_steps() -> None:
+    trial = original.Trial()
+    trial.take(step(0, tensor(raw=VALUES), tensor("weight/fc1.weight", "weight", raw=VALUES)))
+    trial.take(step(1, tensor(raw=VALUES)))
+    required = original.RequiredTensors(trial)
+    required.add("weight$", [0], should_match_regex=True)
+    required.add("gradient/fc1.weight", [1], trial=trial)
+    assert [each.name for each in required.get()] == required.get_names()
+    assert required.get_tensor_steps("gradient/fc1.weight") == [0, 1]
+    required.fetch()
+    with pytest.raises(errors.TensorUnavailable):
+        required.add("nowhere", [0])
+    required.add("gradient/fc1.weight", [2])
+    with pytest.raises(errors.StepNotYetAvailable):
+        required.fetch()
+
+
+def test_a_rule_is_invoked_over_a_trial_of_ones_own() -> None:
+    class From(original.Rule):
+        def invoke_at_step(self, step):
+            if step >= 2:
+                raise original.RuleEvaluationConditionMet("From", step, end_of_rule=step == 3)
+            return False
+
+    trial = original.Trial()
+    for number in (0, 2, 3):
+        trial.take(step(number, tensor(raw=VALUES)))
+    trial.loaded_all_steps = True
+    rule = From(trial, "")
+    original.invoke_rule(rule)
+    assert rule.report["RuleTriggered"] == 2
+    with pytest.raises(original.RuleEvaluationConditionMet):
+        original.invoke_rule(rule, raise_eval_cond=True)
+    with pytest.raises(original.NoMoreData):
+        original.invoke_rule(rule, start_step=4)
+
+
+def test_all_lent_modules_have_their_packages() -> None:
+    seen: set[str] = set()
+    for name in _original_modules.MODULES:
+        parent = name.rpartition(".")[0]
+        assert not parent or parent in seen, name
+        seen.add(name)
 
 
 def test_parameters_have_types_of_their_defaults() -> None:

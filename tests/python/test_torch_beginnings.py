@@ -49,6 +49,41 @@ def test_weights_that_are_put_back_are_known(taken_at, others, tmp_path):
     run = td.Run(tmp_path / "run")
     assert list(run["loop/weights_put_back"].series("value")[1]) == [1.0]
     assert list(run["loop/weights_put_back_since"].series("value")[1]) == [40.0 - taken_at]
+    later = sum(step > taken_at for step in range(0, 40, 5)) if others else 0
+    assert list(run["loop/weights_put_back_later"].series("value")[1]) == [later]
+
+
+@pytest.mark.parametrize("loads", ["start", "later", "part", "own"])
+def test_weights_of_the_start_that_are_loaded_again_are_known(loads, tmp_path):
+    torch.manual_seed(0)
+    model = Scaled()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    kept = {name: value.clone() for name, value in model.state_dict().items()}
+    with td.watch(
+        model,
+        optimizer,
+        run_dir=tmp_path / "run",
+        supervise=False,
+        rules=["learning_rate_too_high"],
+    ):
+        for step in range(40):
+            if step == 5 and loads == "later":
+                kept = {name: value.clone() for name, value in model.state_dict().items()}
+            if step == 20:
+                state = model.state_dict() if loads == "own" else kept
+                if loads == "part":
+                    state = {name: value for name, value in kept.items() if "head" not in name}
+                model.load_state_dict(state, strict=False)
+            optimizer.zero_grad()
+            F.mse_loss(model(x), x[:, :1]).backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    told = "loop/weights_of_start"
+    assert (told in run.names()) == (loads == "start")
+    if loads == "start":
+        steps, values = run[told].series("value")
+        assert (list(steps), list(values)) == ([20], [20.0])
 
 
 def test_of_states_that_begin_alike_it_is_not_known_which_one_it_is():

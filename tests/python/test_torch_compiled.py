@@ -12,6 +12,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks.torch import watching
 from traindbg.hooks.torch.recording import recording as recordings
 
 
@@ -449,3 +450,63 @@ def test_a_whole_graph_is_compiled_of_a_model_that_is_watched(watch, run_dir):
             watcher.detach()
         results.append(losses)
     assert results[0] == results[1]
+
+
+class Giving(nn.Module):
+    """Gives values to be recorded in its forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.layer(x)
+        td.save(f"hidden{x.shape[1]}", hidden)
+        td.log("norm", 1.0)
+        return hidden.relu()
+
+
+def train_giving(run_dir, compiled, graphs, fullgraph):
+    torch._dynamo.reset()
+    model = Giving()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    called = torch.compile(model, backend=graphs, fullgraph=fullgraph)
+    options = {"rules": [], "compiled": compiled, "supervise": False}
+    outputs = {"collection": "outputs", "what": ["statistics"], "steps": [1, 2]}
+    with td.watch(model, optimizer, run_dir=run_dir, capture=[outputs], **options):
+        for step in range(4):
+            F.cross_entropy(called(batch(step)[0]), batch(step)[1]).backward()
+            optimizer.step()
+    return td.Run(run_dir)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("compiled", ["skip", "eager"])
+def test_values_given_in_compiled_code_are_told_once_and_recorded_in_eager_steps(
+    compiled, fullgraph, run_dir, monkeypatch, capfd
+):
+    monkeypatch.setattr(watching, "_are_values_compiled", False)
+    graphs = CompileCounterWithBackend("aot_eager")
+    run = train_giving(run_dir, compiled, graphs, fullgraph)
+    assert graphs.frame_count == 1
+    expected = [1, 2] if compiled == "eager" else []
+    for name in ("custom/hidden8", "metric/norm"):
+        assert (run[name].steps().tolist() if name in run else []) == expected
+    told = [event["data"] for event in run.events if event["kind"] == "not_captured"]
+    told = [entry for entry in told if "traindbg.save" in entry["what"]]
+    assert len(told) == 1
+    assert "torch.compiler.disable" in told[0]["reason"]
+    assert capfd.readouterr().err.count("torch.compiler.disable") == 1
+
+
+def test_a_later_recording_is_told_of_values_in_code_that_is_compiled_already(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(watching, "_are_values_compiled", False)
+    model = Giving()
+    called = torch.compile(model, backend="aot_eager", fullgraph=True)
+    called(batch(0)[0])
+    with td.watch(model, run_dir=tmp_path, rules=[], supervise=False):
+        called(batch(0)[0])
+    events = [event for event in td.Run(tmp_path).events if event["kind"] == "not_captured"]
+    assert any("traindbg.save" in event["data"]["what"] for event in events)

@@ -70,11 +70,29 @@ def test_each_prediction_goes_with_its_own(name: str, is_flat: bool) -> None:
     assert pairs.result == ()
 
 
+def focal(p: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    chance, is_one = p.sigmoid(), (y > 0).float()
+    positive = is_one * (1 - chance) ** 2 * chance.log()
+    negative = (1 - is_one) * chance**2 * (1 - chance).log()
+    return -(positive + negative).mean()
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_pairs_that_are_multiplied_by_the_prediction_once_more(is_flat: bool) -> None:
+    prediction, y = columns()[:, 0:1], torch.randn(8)
+    if is_flat:
+        prediction, y = prediction[:, 0], y[:, None]
+    assert pairs_in(focal(prediction, y)) == (tuple(prediction.shape), (8, 8), False)
+    assert pairs_in(focal(prediction, y.reshape(prediction.shape))).result == ()
+
+
 MEANT: dict[str, Loss] = {
     "energy distance": energy,
     "kernel": lambda p, y: (-((p.unsqueeze(1) - y) ** 2)).exp().mean(),
     "of a column": lambda p, y: (p.view(-1, 1) - y).square().mean(),
     "with itself": lambda p, y: ((p - p[:, None]).square() * (y - y[:, None]).sign()).mean(),
+    "with itself, weighed": lambda p, y: ((p - p[:, None]).square() * p[:, None].exp()).mean(),
+    "of a kernel, weighed": lambda p, y: ((p[:, None] - y).square() * p.exp()).mean(),
     "a graph": lambda p, y: (p * (y * y[:, None])).mean(),
     "Cox": cox,
     "one number for all": lambda p, y: (p.mean() - y).square().mean(),

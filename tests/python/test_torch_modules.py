@@ -179,7 +179,7 @@ def test_traced_and_exported_models_are_the_same(run_dir):
 # Modules.
 
 
-def test_a_module_called_twice_keeps_its_first_output(run_dir):
+def test_a_module_called_twice_has_both_outputs_where_they_are_asked_for(run_dir):
     class Twice(nn.Module):
         def __init__(self):
             super().__init__()
@@ -192,9 +192,64 @@ def test_a_module_called_twice_keeps_its_first_output(run_dir):
             return self.act(self.alias(x + 100))
 
     model = Twice()
-    run = recorded(run_dir, model, model)
-    assert set(run.names(FORWARD)) == {"input/0", "output/shared", "activation/act"}
+    run = recorded(run_dir / "asked", model, model, 3)
+    first = {"input/0", "output/shared", "activation/act"}
+    assert set(run.names(FORWARD)) == first | {"output/shared#2", "activation/act#2"}
     assert abs(maximum(run, "output/shared")) < 20, "the second is of x + 100"
+    assert abs(maximum(run, "output/shared#2")) > 20
+    for name in run.names(FORWARD):
+        assert run[name].steps().tolist() == [0, 1, 2], name
+
+    run = recorded(run_dir / "of_rules", model, model, 3, rules=["dead_relu"], every=None)
+    assert set(run.names(r"^(out|act)")) == {"output/shared", "activation/act"}
+
+    collections = {"mine": [model.shared, "^activation/act$"]}
+    options = {"every": 2, "collections": collections, "collect": ["losses"]}
+    run = recorded(run_dir / "named", model, model, 3, **options)
+    assert run["output/shared#2"].steps().tolist() == [0, 2]
+    assert len(run["activation/act#2"].steps()) == 0, "not by this pattern"
+
+
+def test_calls_of_a_module_are_counted_anew_in_each_pass_and_after_the_eighth_not_taken(
+    run_dir, capfd
+):
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.LSTMCell(8, 8)
+
+        def forward(self, x):
+            state = None
+            for _ in range(10):
+                state = self.cell(x, state)
+            return state[0]
+
+    model = Loop()
+    run = recorded(run_dir, model, model, 3, collect=["outputs"])
+    marks = ["", *(f"#{number}" for number in range(2, 9))]
+    names = {f"output/cell.{part}{mark}" for part in (0, 1) for mark in marks}
+    assert set(run.names("^output")) == names
+    for name in names:
+        assert run[name].steps().tolist() == [0, 1, 2], name
+    assert [event["kind"] for event in run.events].count("not_captured") == 1
+    assert capfd.readouterr().err.count("after the 8th") == 1
+
+
+def test_calls_of_parts_of_a_model_that_is_not_called_are_told_apart(run_dir):
+    model = nn.ModuleDict({"tower": nn.Linear(8, 8), "head": nn.Linear(8, 1)})
+
+    def forward(x):
+        a = model["tower"](x)
+        b = checkpoint(model["tower"], x + 100, use_reentrant=False)
+        return model["head"](a + b)
+
+    run = recorded(run_dir, model, forward, 5, collect=["outputs"])
+    assert set(run.names("^output")) == {"output/tower", "output/tower#2", "output/head"}
+    steps = run["output/tower"].steps().tolist()
+    assert steps
+    assert steps == run["output/tower#2"].steps().tolist()
+    assert abs(maximum(run, "output/tower", steps[0])) < 20
+    assert abs(maximum(run, "output/tower#2", steps[0])) > 20
 
 
 def test_a_model_that_calls_itself_is_one_pass(run_dir):
@@ -214,6 +269,7 @@ def test_a_model_that_calls_itself_is_one_pass(run_dir):
     assert set(run.names(FORWARD)) == {
         "input/0",
         "output/inner",
+        "output/inner#2",
         "output/outer",
         "activation/model.relu",
         "activation/model.relu#2",

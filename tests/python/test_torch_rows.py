@@ -303,6 +303,23 @@ def test_a_loss_after_predictions_alone_is_of_the_last_batch(before):
     assert found.rows_unscored_batches == before
 
 
+def test_batches_of_the_training_and_others_are_counted_apart() -> None:
+    rows, x = Rows(), torch.randn(80, 12)
+    rows.trained(x[:40], 1.0)
+    rows.read()
+    for step, parts in ((2, (x[:40], x[30:50], x[39:45])), (3, (x[:20], x[38:42]))):
+        for part in parts:
+            rows.given(part, in_evaluation_mode=True, step=step)
+    rows.trained(x[:40], 1.0)
+    found, _ = unscored(rows)
+    assert found is not None
+    assert found.rows_unscored_trained == 40 + 10 + 1 + 20 + 2
+    assert found.rows_unscored_mixed == 20 + 6 + 4
+    assert found.rows_unscored_mixed_trained == 10 + 1 + 2
+    assert found.rows_unscored_mixed_batches == 1
+    assert found.rows_unscored_mixed_of == 26
+
+
 def test_a_batch_without_fingerprints_is_not_taken_for_the_one_before():
     rows, x = Rows(), torch.randn(60, 4)
     rows.trained(x, 1.0)

@@ -133,7 +133,7 @@ def test_whole_values_and_histograms_where_they_are_asked_for(loop, run_dir):
     assert run.names(collection="maps") == ["custom/attention"]
 
 
-def test_what_is_no_tensor_is_skipped_counted_and_said_once(loop, run_dir, capfd):
+def test_what_is_no_tensor_is_skipped_counted_and_said_once_for_each_name(loop, run_dir, capfd):
     bad = ["text", None, [1, 2], object(), torch.eye(3).to_sparse_csr()]
     with td.watch(loop.model, run_dir=run_dir, supervise=False) as watcher:
         for value in bad:
@@ -147,10 +147,13 @@ def test_what_is_no_tensor_is_skipped_counted_and_said_once(loop, run_dir, capfd
     run = td.Run(run_dir)
     assert "custom/good" in run.step(0).tensors
     assert "custom/bad" not in run
-    assert [e["kind"] for e in run.events].count("not_captured") == 1
+    told = [e["data"]["what"] for e in run.events if e["kind"] == "not_captured"]
+    assert told == ["custom/bad", "custom/7"]
+    told = [e["data"]["tensor"] for e in run.events if e["kind"] == "tensor_skipped"]
+    assert told == ["custom/strings"]
     said = [line for line in capfd.readouterr().err.splitlines() if "custom/bad" in line]
     assert len(said) == 1
-    assert "no dense tensor" in said[0]
+    assert "given a value of type str; it takes a tensor" in said[0]
 
 
 def test_without_a_watched_training_nothing_happens(loop, run_dir):

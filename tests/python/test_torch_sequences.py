@@ -376,6 +376,48 @@ class Mixing(nn.Module):
         return F.conv1d(h, weight[:, :, None])
 
 
+def by_fourier(size, kernel, along):
+    """A convolution over all positions, the dimension `along`, by a transform of `size` of them."""
+
+    def mix(model, h, ids):
+        h = h if along == 1 else h.transpose(1, 2)
+        filtered = torch.fft.rfft(model.part, n=size)
+        filtered = filtered[:, None] if along == 1 else filtered[None]
+        spectrum = torch.fft.rfft(h, n=size, dim=along) * filtered
+        mixed = torch.fft.irfft(spectrum, n=size, dim=along).narrow(along, 0, LENGTH)
+        return mixed if along == 1 else mixed.transpose(1, 2)
+
+    return Model(mix, nn.Parameter(kernel))
+
+
+@pytest.mark.parametrize("along", [1, 2])
+@pytest.mark.parametrize(
+    ("size", "taps", "leaks"),
+    [
+        (LENGTH, LENGTH, True),  # circular
+        (2 * LENGTH - 2, LENGTH, True),  # by one tap
+        (2 * LENGTH, LENGTH, False),
+        (2 * LENGTH, 2 * LENGTH, True),  # a kernel of both directions
+        (LENGTH + 2, 3, False),  # a short kernel
+    ],
+)
+def test_convolutions_by_a_fourier_transform(run_dir, size, taps, leaks, along):
+    g = torch.Generator().manual_seed(3)
+    model = by_fourier(size, 0.1 + torch.rand(taps, generator=g), along)
+    run, _, _ = train(run_dir, model)
+    assert fact(run, "later_seen") == ({float(leaks)}, "model" if leaks else "")
+
+
+def test_a_fourier_transform_over_as_many_features_as_positions(run_dir):
+    def mix(model, h, ids):
+        h = torch.cat([h, h[..., : LENGTH - WIDTH]], -1)
+        spectrum = torch.fft.rfft(h, dim=2) * torch.fft.rfft(model.part)
+        return torch.fft.irfft(spectrum, n=LENGTH, dim=2)
+
+    run, _, _ = train(run_dir, Model(mix, nn.Parameter(torch.rand(LENGTH)), inner=LENGTH))
+    assert not any("later_seen" in name for name in run.names())
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("how", ["linear", "product", "convolution"])
 def test_matrices_that_mix_positions(run_dir, how, causal):

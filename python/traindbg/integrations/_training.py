@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from traindbg.hooks.torch import watching as hook
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.recording import recording as recordings
+from traindbg.hooks.torch.recording.user_values import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,20 +22,6 @@ def missing(module: str, package: str, error: ImportError) -> ImportError:
     return ImportError(
         f"{module} needs {package}, which is not installed: pip install {package} ({error})"
     )
-
-
-def number_in(value: Any) -> float | None:
-    """A number, or a tensor of one, as a float; None for anything else, such as a text.
-
-    None as well for a number that is too large for a float, and where the value's own `__float__`
-    raises.
-    """
-    if isinstance(value, (str, bytes, bytearray)):
-        return None
-    try:
-        return float(value)
-    except Exception:
-        return None
 
 
 class Training:

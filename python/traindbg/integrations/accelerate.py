@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks.torch import watching as hook
 from traindbg.hooks.torch.base.guard import guarded
-from traindbg.integrations._training import Training, missing, number_in
+from traindbg.hooks.torch.recording.user_values import number_in
+from traindbg.integrations._training import Training, missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -91,11 +91,13 @@ class CheckpointStopAction final : public Action {
 
     [[nodiscard]] std::string_view name() const noexcept override { return "checkpoint-stop"; }
     [[nodiscard]] std::string intention(const model::Finding& finding) const override {
-        return base::format("write a checkpoint and {}", stop_->intention(finding));
+        const std::string before =
+            finding.first_step > 0 ? base::format(", and one of before step {}", finding.first_step) : "";
+        return base::format("write a checkpoint{}, and {}", before, stop_->intention(finding));
     }
     [[nodiscard]] bool is_done() const noexcept override { return stop_->is_done(); }
     [[nodiscard]] base::Status act(const model::Finding& finding) override {
-        control_.request_checkpoint();  // first: who sees the stop sees it, too
+        control_.request_checkpoint(finding.first_step);  // first: who sees the stop sees it, too
         return stop_->act(finding);
     }
 

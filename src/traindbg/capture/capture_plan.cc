@@ -1,6 +1,7 @@
 #include "traindbg/capture/capture_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "traindbg/base/log.h"
 #include "traindbg/base/pattern.h"
 #include "traindbg/base/text.h"
+#include "traindbg/capture/near_names.h"
 #include "traindbg/model/due_steps.h"
 
 namespace traindbg::capture {
@@ -28,6 +30,32 @@ constexpr std::string_view kUser = "user";
 
 bool holds_in(const Requirement& requirement, Mode mode) noexcept {
     return requirement.mode == mode || requirement.mode == Mode::kGlobal;
+}
+
+// Names of modules that might be inside of another one: which a pattern finds without being meant for one of
+// them.
+constexpr std::array<std::string_view, 2> kInside = {".inside", ".0.0.0.0.0.0.0.0"};
+
+// Whether it may be of what users log or save, by its patterns' words.
+bool is_handed_over(const model::CollectionSpec& spec) {
+    return std::any_of(spec.include.begin(), spec.include.end(), [](const std::string& pattern) {
+        return pattern.find("metric") != std::string::npos || pattern.find("custom") != std::string::npos;
+    });
+}
+
+// "output/block1:0@2": what the module's output is called, and what tells passes and calls apart.
+struct BlockName {
+    std::string module;  // "output/block1"
+    std::string mark;    // "@2"
+};
+BlockName parts_of(std::string_view name) {
+    std::size_t end = name.size();
+    for (const char sign : {'@', '#'}) {
+        const std::size_t last = name.substr(0, end).find_last_not_of("0123456789");
+        if (last != std::string_view::npos && last + 1 < end && name[last] == sign) end = last;
+    }
+    const std::string_view mark = name.substr(end);
+    return {std::string(name.substr(0, std::min(end, name.find(':')))), std::string(mark)};
 }
 
 }  // namespace
@@ -79,11 +107,13 @@ class CapturePlan::Patterns {
         return std::shared_ptr<const Patterns>(std::move(out));
     }
 
-    [[nodiscard]] std::vector<std::string> matches(std::string_view tensor) const {
+    [[nodiscard]] std::vector<std::string> matches(std::string_view tensor, Role role) const {
         std::vector<std::string> out;
-        for (const Collection& collection : collections_)
-            if (any(collection.include, tensor) && !any(collection.exclude, tensor))
-                out.push_back(collection.name);
+        for (const Collection& collection : collections_) {
+            const bool is_in =
+                role == Role::kBlockOutput ? names(collection, tensor) : any(collection.include, tensor);
+            if (is_in && !any(collection.exclude, tensor)) out.push_back(collection.name);
+        }
         return out;
     }
 
@@ -107,6 +137,20 @@ class CapturePlan::Patterns {
         return Status::ok();
     }
 
+    // Whether a pattern finds the output of just this module. One that finds what is inside of it, whatever
+    // that is called, is meant for the outputs of modules without others inside.
+    static bool names(const Collection& collection, std::string_view tensor) {
+        const BlockName block = parts_of(tensor);
+        const std::string whole = block.module + block.mark;
+        return std::any_of(
+            collection.include.begin(), collection.include.end(), [&](const base::Pattern& pattern) {
+                if (!pattern.matches(tensor) && !pattern.matches(whole)) return false;
+                return std::none_of(kInside.begin(), kInside.end(), [&](std::string_view inside) {
+                    return pattern.matches(block.module + std::string(inside));
+                });
+            });
+    }
+
     static bool any(const std::vector<base::Pattern>& patterns, std::string_view text) {
         return std::any_of(patterns.begin(), patterns.end(),
                            [&](const base::Pattern& pattern) { return pattern.matches(text); });
@@ -123,6 +167,15 @@ CapturePlan::CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patt
         is_users_.push_back(!role.has_value());
         is_asked_by_user_.push_back(requirement.asked_by == kUser);
         if (requirement.every_ms != 0) timed_.push_back({roles_of_.size() - 1});
+    }
+    for (std::size_t i = 0; i < config_.collections.size(); ++i) {
+        const bool is_asked_for =
+            std::any_of(config_.requirements.begin(), config_.requirements.end(), [&](const auto& each) {
+                return each.asked_by == kUser && each.what != What::kNothing &&
+                       each.collection == config_.collections[i].name;
+            });
+        if (is_asked_for)
+            waiting_.push_back({.collection = i, .is_handed_over = is_handed_over(config_.collections[i])});
     }
 }
 
@@ -208,13 +261,17 @@ RoleMask CapturePlan::roles_where(const IsDue& is_due) const noexcept {
     for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
         if (config_.requirements[i].what == What::kNothing || !is_due(i)) continue;
         mask |= roles_of_[i];
-        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_ & ~roles_without_tensors_;
+        if (is_users_[i]) mask |= kAllRoles & ~kAskedFor & ~roles_seen_ & ~roles_without_tensors_;
     }
     return mask;
 }
 
 [[gnu::hot]] RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
     return roles_where([&](std::size_t i) { return is_due(i, mode, step); });
+}
+
+RoleMask CapturePlan::asked_roles(Mode mode, StepIndex step) const noexcept {
+    return roles_where([&](std::size_t i) { return is_asked_by_user_[i] && is_due(i, mode, step); });
 }
 
 RoleMask CapturePlan::due_roles_unthinned(Mode mode, StepIndex step) const noexcept {
@@ -230,7 +287,7 @@ RoleMask CapturePlan::eager_roles(Mode mode, StepIndex step) const noexcept {
         if (requirement.asked_by != kUser || requirement.what == What::kNothing || !is_due(i, mode, step))
             continue;
         mask |= roles_of_[i];
-        if (is_users_[i] && !is_forward_known_) mask |= kAllRoles & ~roles_seen_;
+        if (is_users_[i] && !is_forward_known_) mask |= kAllRoles & ~kAskedFor & ~roles_seen_;
     }
     return mask & kForwardRoles;
 }
@@ -266,7 +323,7 @@ bool CapturePlan::touches(const Requirement& requirement, Role role,
 }
 
 void CapturePlan::note_tensor(std::string_view name, Role role, std::span<const std::string> collections) {
-    std::vector<std::string> all = collections_of(name);
+    std::vector<std::string> all = collections_of(name, role);
     all.insert(all.end(), collections.begin(), collections.end());
     std::vector<std::uint32_t> indexes;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i)
@@ -275,9 +332,52 @@ void CapturePlan::note_tensor(std::string_view name, Role role, std::span<const 
     requirements_of_.push_back(std::move(indexes));
     for (const std::uint32_t i : requirements_of_.back()) roles_of_[i] |= mask_of(role);
     roles_seen_ |= mask_of(role);
+    std::erase_if(waiting_, [&](const Waiting& each) {
+        return std::find(all.begin(), all.end(), config_.collections[each.collection].name) != all.end();
+    });
 }
 
-void CapturePlan::take_over(const CapturePlan& before) noexcept {
+bool CapturePlan::note_block(std::string_view name) {
+    std::vector<std::string> collections = collections_of(name, Role::kBlockOutput);
+    const std::string of_part = std::string(name) + ":";  // what parts it has, its output will show
+    for (const model::CollectionSpec& each : config_.collections)
+        if (std::any_of(each.include.begin(), each.include.end(),
+                        [&](const std::string& pattern) { return plain_part(pattern).starts_with(of_part); }))
+            collections.push_back(each.name);
+    bool is_wanted = false;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
+        if (!touches(config_.requirements[i], Role::kBlockOutput, collections)) continue;
+        roles_of_[i] |= mask_of(Role::kBlockOutput);
+        is_wanted = true;
+    }
+    return is_wanted;
+}
+
+void CapturePlan::note_end(Mode mode, StepIndex step) noexcept {
+    for (Waiting& each : waiting_) {
+        const std::string& name = config_.collections[each.collection].name;
+        for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
+            const Requirement& requirement = config_.requirements[i];
+            if (requirement.collection != name || !is_asked_by_user_[i] || !is_due(i, mode, step)) continue;
+            ++each.steps;
+            break;
+        }
+    }
+}
+
+std::vector<model::CollectionSpec> CapturePlan::take_unmatched(std::uint64_t steps, bool at_end) {
+    const auto is_one = [&](const Waiting& each) {
+        return at_end ? each.steps > 0 : each.steps >= steps && !each.is_handed_over;
+    };
+    std::vector<model::CollectionSpec> out;
+    for (const Waiting& each : waiting_)
+        if (is_one(each)) out.push_back(config_.collections[each.collection]);
+    for (const model::CollectionSpec& each : out) told_.push_back(each.name);
+    std::erase_if(waiting_, is_one);
+    return out;
+}
+
+void CapturePlan::take_over(const CapturePlan& before) {
     // A pass of which only the inputs were wanted has shown nothing of what modules return.
     constexpr RoleMask kReturned = kForwardRoles & ~mask_of(Role::kInput);
     is_forward_known_ = before.is_forward_known_ && (before.roles_seen_ & kReturned) != 0;
@@ -285,6 +385,11 @@ void CapturePlan::take_over(const CapturePlan& before) noexcept {
     train_began_ = before.train_began_;
     eval_began_ = before.eval_began_;
     roles_without_tensors_ = before.roles_without_tensors_;
+    told_ = before.told_;
+    std::erase_if(waiting_, [this](const Waiting& each) {
+        return std::find(told_.begin(), told_.end(), config_.collections[each.collection].name) !=
+               told_.end();
+    });
     for (Timed& timed : timed_) {
         const Requirement& requirement = config_.requirements[timed.requirement];
         const auto same = std::find_if(before.timed_.begin(), before.timed_.end(), [&](const Timed& each) {
@@ -296,12 +401,12 @@ void CapturePlan::take_over(const CapturePlan& before) noexcept {
     }
 }
 
-std::vector<std::string> CapturePlan::collections_of(std::string_view tensor) const {
-    return patterns_->matches(tensor);
+std::vector<std::string> CapturePlan::collections_of(std::string_view tensor, Role role) const {
+    return patterns_->matches(tensor, role);
 }
 
 std::vector<std::size_t> CapturePlan::requirements_for(const TensorInfo& info) const {
-    std::vector<std::string> collections = collections_of(info.name);
+    std::vector<std::string> collections = collections_of(info.name, info.role);
     collections.insert(collections.end(), info.collections.begin(), info.collections.end());
     std::vector<std::size_t> indexes;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i)

@@ -7,6 +7,7 @@
 // Thread-safety: const members from any thread while nothing else is called.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,9 +31,14 @@ using RoleMask = std::uint32_t;
 inline constexpr RoleMask kNeverThinned = mask_of(model::Role::kLoss) | mask_of(model::Role::kMetric);
 inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
 // What only a forward pass shows.
-inline constexpr RoleMask kForwardRoles = mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) |
-                                          mask_of(model::Role::kActivation) |
-                                          mask_of(model::Role::kAttention);
+inline constexpr RoleMask kForwardRoles =
+    mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) | mask_of(model::Role::kActivation) |
+    mask_of(model::Role::kAttention) | mask_of(model::Role::kBlockOutput);
+
+// Of roles whose tensors cost nothing until somebody asks for one: it is known beforehand whether there are
+// any
+// (`note_block`).
+inline constexpr RoleMask kAskedFor = mask_of(model::Role::kBlockOutput);
 
 // For a person: "at every 10th step and at steps 3, 7, from step 2".
 [[nodiscard]] std::string when_in_words(const model::Requirement& requirement);
@@ -58,9 +64,12 @@ class CapturePlan {
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
     // those roles of which no tensor at all is known yet, since one of the collection's may come; few models
-    // have attention maps, and a forward pass that was looked at for them shows whether this one does.
+    // have attention maps, and a forward pass that was looked at for them shows whether this one does. What
+    // modules with others inside return is due where `note_block` was told of one that is asked for.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
-    // The same, had `thin` not been called.
+    // Those of them that are due for what the user asked for.
+    [[nodiscard]] RoleMask asked_roles(model::Mode mode, model::StepIndex step) const noexcept;
+    // The roles that were due, had `thin` not been called.
     [[nodiscard]] RoleMask due_roles_unthinned(model::Mode mode, model::StepIndex step) const noexcept;
     // From the mode's next step on, only numbers and what is asked for at this very step are due; what is due
     // by time stays so until it was taken. To be called before `begin_step`.
@@ -81,9 +90,22 @@ class CapturePlan {
     // those whose patterns its name matches.
     void note_tensor(std::string_view name, model::Role role, std::span<const std::string> collections = {});
     void note_tensor(const model::TensorInfo& info) { note_tensor(info.name, info.role, info.collections); }
+    // A module with others inside is there, whose output would have this name. Whether somebody asks for it:
+    // it is due then wherever that is.
+    bool note_block(std::string_view name);
+
+    // A step has ended, of a mode: collections that the user asked for, and of which no tensor has come yet,
+    // were waited for in it, if they were due.
+    void note_end(model::Mode mode, model::StepIndex step) noexcept;
+    // Whether any such collection is still waited for.
+    [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
+    // Those that were waited for in `steps` steps, or `at_end` in any; they are waited for no longer. What
+    // users hand over (metrics, tensors of their own) comes when they do so, and is waited for until the end.
+    [[nodiscard]] std::vector<model::CollectionSpec> take_unmatched(std::uint64_t steps, bool at_end);
+
     // This plan takes the place of `before`, whose tensors were noted here, too: what that one has learned
     // of the training holds on, and what both want by time stays due when it would have been.
-    void take_over(const CapturePlan& before) noexcept;
+    void take_over(const CapturePlan& before);
     // A whole forward pass was looked at. From now on a collection of the user's makes a compiled model
     // run uncompiled only for roles of which it holds a tensor.
     // `due`: the roles that were due in it.
@@ -91,8 +113,11 @@ class CapturePlan {
         is_forward_known_ = true;
         roles_without_tensors_ |= due & mask_of(model::Role::kAttention);
     }
-    // The user's collections that a tensor of this name is in, in the order of the configuration.
-    [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
+    // The user's collections that a tensor of this name is in, in the order of the configuration. What a
+    // module with others inside returned is in those of which a pattern finds it and not what is inside, as
+    // "^output/block1$" does; "output/.*" asks for the outputs of all modules that have none inside. What
+    // such a pattern finds it finds with all its parts ("output/block1:0").
+    [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor, model::Role role) const;
 
     // The requirements that touch a tensor, registered or not: indexes into those of the configuration.
     [[nodiscard]] std::vector<std::size_t> requirements_for(const model::TensorInfo& info) const;
@@ -126,6 +151,14 @@ class CapturePlan {
     std::uint32_t thinned_ = 0;           // a set of bits (1 << Mode)
     model::StepIndex train_began_ = 0, eval_began_ = 0;  // the first steps of the training under way
     bool is_forward_known_ = false;
+    // A collection that the user asked for, and of which no tensor is known.
+    struct Waiting {
+        std::size_t collection = 0;  // of the configuration
+        std::uint64_t steps = 0;     // at which it was due
+        bool is_handed_over = false;
+    };
+    std::vector<Waiting> waiting_;
+    std::vector<std::string> told_;  // names of those that were taken as unmatched
     // Of those with a time.
     struct Timed {
         std::size_t requirement = 0;

@@ -8,8 +8,10 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "traindbg/base/version.h"
 #include "traindbg/capture/budget.h"
 #include "traindbg/capture/flight_recorder.h"
+#include "traindbg/capture/near_names.h"
 #include "traindbg/capture/plan_changes.h"
 #include "traindbg/capture/run_description.h"
 #include "traindbg/capture/step_under_way.h"
@@ -51,13 +54,18 @@ using tensor::TensorView;
 constexpr std::uint64_t kStepsKeptAfterBadLoss = 3;
 // What "everything" means then. The others are had only by computing or copying more than the step itself
 // shows, and only where somebody asks for them.
-constexpr RoleMask kEverything = kAllRoles & ~(mask_of(Role::kPrediction) | mask_of(Role::kLabel) |
-                                               mask_of(Role::kAttention) | mask_of(Role::kGradientBefore));
+constexpr RoleMask kEverything =
+    kAllRoles & ~(mask_of(Role::kPrediction) | mask_of(Role::kLabel) | mask_of(Role::kAttention) |
+                  mask_of(Role::kGradientBefore) | mask_of(Role::kBlockOutput));
 constexpr std::size_t kMostTensors = 1'000'000;  // a name per step would use up the memory
 // What a run's file can describe: one tensor beyond would take the descriptions beside it along.
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMostSkipsTold = 100;  // names that events tell; of the others, how many there are
 constexpr StepIndex kNever = UINT64_MAX;
+constexpr std::uint64_t kStepsToWait = 3;  // for a tensor of a collection: modules may be called late
+constexpr std::size_t kMostBlockNames = 10'000;
+constexpr std::size_t kMostPatternsTold = 3;
 constexpr std::uint64_t kLongestBlockMs = 3'600'000;  // nothing waits for ever
 constexpr std::chrono::nanoseconds kLongestClose = std::chrono::hours(24);
 // A training of several processes that is asked to stop goes on for so long, and at least two steps.
@@ -131,7 +139,7 @@ class CaptureSession::Impl {
         const auto id = static_cast<TensorId>(slots_.size());
         info.id = id;
         if (!info.collections.empty()) own_collections_[id] = info.collections;
-        for (std::string& name : plan_.collections_of(info.name))
+        for (std::string& name : plan_.collections_of(info.name, info.role))
             if (std::find(info.collections.begin(), info.collections.end(), name) == info.collections.end())
                 info.collections.push_back(std::move(name));
         // Whatever may fail for want of memory comes before the writer is told, so that its numbers
@@ -212,6 +220,10 @@ class CaptureSession::Impl {
         if (has_flight(*current)) roles |= flight_->due_roles();
         return roles;
     }
+    [[nodiscard]] RoleMask asked(Mode mode) const noexcept {
+        const Current* current = find(mode);
+        return current == nullptr ? 0 : plan_.asked_roles(current->record.mode, current->record.step);
+    }
     [[nodiscard]] RoleMask eager(Mode mode) const noexcept {
         const Current* current = find(mode);
         if (current == nullptr) return 0;
@@ -224,6 +236,12 @@ class CaptureSession::Impl {
         const RoleMask was_due = due(Mode::kTrain);
         plan_.note_forward_pass(was_due);
         if (flight_) flight_->note_forward_pass(was_due);
+    }
+    [[nodiscard]] bool note_block(std::string_view name) {
+        if (plan_.is_waiting() && block_names_.size() < kMostBlockNames) block_names_.emplace(name);
+        bool is_wanted = plan_.note_block(name);
+        if (flight_) is_wanted |= flight_->note_block(name);
+        return is_wanted;
     }
     [[nodiscard]] StepIndex step(Mode mode) const noexcept {
         const Current* current = find(mode);
@@ -406,6 +424,7 @@ class CaptureSession::Impl {
             }
             record.mode = mode;
         }
+        if (plan_.is_waiting()) note_end(mode, next - 1);
         record.step = next;
         const bool follows_its_own = std::exchange(last_mode_, mode) == mode;
         if (budget_.is_limited()) keep_within_budget(mode, next - 1, step_nanos, follows_its_own);
@@ -467,8 +486,10 @@ class CaptureSession::Impl {
         corrections_seen_ = now;
         return out;
     }
-    [[nodiscard]] bool checkpoint_asked() const noexcept {
-        return control_ && control_->corrections_asked().checkpoint != 0;
+    [[nodiscard]] std::optional<std::uint64_t> checkpoint_asked() const noexcept {
+        if (!control_) return std::nullopt;
+        const storage::CorrectionsAsked asked = control_->corrections_asked();
+        return asked.checkpoint != 0 ? std::optional(asked.bad_since) : std::nullopt;
     }
 
     void release_oldest() {
@@ -492,6 +513,9 @@ class CaptureSession::Impl {
         release_all();
         keep_flight_if_asked();
         if (budget_.is_limited()) tell_budget("budget");
+        if (plan_.is_waiting()) tell_unmatched(/*at_end=*/true);
+        if (skips_not_told_ > 0)
+            writer_->event("tensors_skipped", model::Json{{"more", skips_not_told_}}.dump());
         const std::int64_t deadline = base::monotonic_nanos() + std::min(patience, kLongestClose).count();
         const auto left = [deadline](std::int64_t least) {
             return std::chrono::nanoseconds(std::max(deadline - base::monotonic_nanos(), least));
@@ -522,6 +546,12 @@ class CaptureSession::Impl {
         return out;
     }
 
+    // Of a tensor that its caller cannot read.
+    void cannot_take(Mode mode, TensorId id, std::string_view why) {
+        Current* current = find(mode);
+        if (current != nullptr && id < slots_.size())
+            skip(*current, id, {Code::kUnsupported, std::string(why)});
+    }
     void count_failure() noexcept { skipped_.fetch_add(1, std::memory_order_relaxed); }
 
     [[nodiscard]] const SessionOptions& options() const noexcept { return options_; }
@@ -572,6 +602,33 @@ class CaptureSession::Impl {
         if (!change || (!change->plan && change->problem.is_ok())) return;
         if (!change->plan) return refuse_plan(change->number, change->problem);
         take_on(std::move(*change->plan), change->number, tensors_looked_at_, next);
+    }
+
+    void note_end(Mode mode, StepIndex step) {
+        plan_.note_end(mode, step);
+        tell_unmatched(/*at_end=*/false);
+    }
+    // What the user asked for by patterns of which none has matched.
+    void tell_unmatched(bool at_end) {
+        for (const model::CollectionSpec& each : plan_.take_unmatched(kStepsToWait, at_end)) {
+            std::vector<std::string> names(block_names_.begin(), block_names_.end());
+            for (const Slot& slot : slots_) names.push_back(*slot.name);
+            std::vector<std::string> near = names_near(each.include, names);
+            std::string patterns = base::join(
+                std::span(each.include).first(std::min(each.include.size(), kMostPatternsTold)), ", ");
+            if (each.include.size() > kMostPatternsTold) patterns += ", ...";
+            const std::string what = base::format("collection '{}' ({})", each.name, patterns);
+            std::string reason =
+                base::format("matches none of the {} tensors that were seen {}", slots_.size(),
+                             at_end ? std::string("in this training")
+                                    : base::format("in {} steps at which it is due", kStepsToWait));
+            if (!near.empty()) reason += base::format(" (near it: {})", base::join(near, ", "));
+            const model::Json json = {{"what", what}, {"reason", reason}, {"collection", each.name}};
+            writer_->event("not_captured", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
+            if (writer_->worker() == 0)  // once for all ranks
+                base::log(LogLevel::kWarning,
+                          base::printable(base::format("{}: not captured: {}", what, reason)));
+        }
     }
 
     // `plan` has noted the tensors up to `noted`.
@@ -858,6 +915,11 @@ class CaptureSession::Impl {
         Slot& slot = slots_[id];
         if (slot.skip_was_told) return;
         slot.skip_was_told = true;
+        if (skips_told_ == kMostSkipsTold) {
+            ++skips_not_told_;
+            return;
+        }
+        ++skips_told_;
         const model::Json json = {{"tensor", *slot.name}, {"reason", why.message()}};
         writer_->event("tensor_skipped", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
         base::log_once(
@@ -899,6 +961,7 @@ class CaptureSession::Impl {
     std::vector<Slot> slots_;  // by id
     // Beside those by the plan's patterns; of those that have any.
     std::unordered_map<TensorId, std::vector<std::string>> own_collections_;
+    std::set<std::string, std::less<>> block_names_;  // of the models' modules with others inside
     Current train_;
     Current eval_;
     std::deque<StepUnderWay> held_;  // TRAIN steps that ended, the oldest first
@@ -912,6 +975,8 @@ class CaptureSession::Impl {
     std::int64_t last_step_nanos_ = 0;
 
     std::atomic<std::uint64_t> skipped_{0};
+    std::size_t skips_told_ = 0;
+    std::size_t skips_not_told_ = 0;
     std::atomic<std::uint64_t> total_cost_{0};
 };
 
@@ -1014,8 +1079,14 @@ void CaptureSession::event(std::string_view kind, std::string_view json) noexcep
 }
 
 RoleMask CaptureSession::due(Mode mode) noexcept { return impl_->alive() ? impl_->due(mode) : 0; }
+RoleMask CaptureSession::asked(Mode mode) const noexcept { return impl_->alive() ? impl_->asked(mode) : 0; }
 RoleMask CaptureSession::eager(Mode mode) const noexcept { return impl_->alive() ? impl_->eager(mode) : 0; }
 void CaptureSession::forward_passed() noexcept { impl_->forward_passed(); }
+bool CaptureSession::note_block(std::string_view name) noexcept {
+    bool is_wanted = false;
+    guarded(*impl_, [&] { is_wanted = impl_->note_block(name); });
+    return is_wanted;
+}
 StepIndex CaptureSession::step(Mode mode) const noexcept { return impl_->step(mode); }
 
 void CaptureSession::observe(Mode mode, TensorId tensor, const TensorView& view) noexcept {
@@ -1029,6 +1100,10 @@ void CaptureSession::observe_batch(Mode mode, std::span<const TensorId> tensors,
         for (std::size_t i = 0; i < count; ++i)
             if (views[i].data != nullptr) impl_->observe(mode, tensors[i], views[i]);
     });
+}
+
+void CaptureSession::cannot_take(Mode mode, TensorId tensor, std::string_view why) noexcept {
+    guarded(*impl_, [&] { impl_->cannot_take(mode, tensor, why); });
 }
 
 void CaptureSession::observe_scalar(Mode mode, TensorId tensor, double value) noexcept {
@@ -1092,7 +1167,9 @@ void CaptureSession::add_cost(std::uint64_t nanos) noexcept {
 storage::CorrectionsAsked CaptureSession::take_corrections() noexcept {
     return impl_->alive() ? impl_->take_corrections() : storage::CorrectionsAsked{};
 }
-bool CaptureSession::checkpoint_asked() const noexcept { return impl_->alive() && impl_->checkpoint_asked(); }
+std::optional<std::uint64_t> CaptureSession::checkpoint_asked() const noexcept {
+    return impl_->alive() ? impl_->checkpoint_asked() : std::nullopt;
+}
 
 [[gnu::hot]] StepDirective CaptureSession::end_step() noexcept {
     StepDirective directive;

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -107,10 +108,14 @@ class CaptureSession {
 
     // Roles due at the TRAIN step under way, or at the next EVAL step.
     [[nodiscard]] RoleMask due(model::Mode mode) noexcept;
+    // Those of them that are due for what the user asked for.
+    [[nodiscard]] RoleMask asked(model::Mode mode) const noexcept;
     // Those for which a compiled model is to run uncompiled at that step (CapturePlan::eager_roles).
     [[nodiscard]] RoleMask eager(model::Mode mode) const noexcept;
     // A whole forward pass of a model was looked at.
     void forward_passed() noexcept;
+    // A model has a module with others inside, whose output would have this name. Whether it is asked for.
+    [[nodiscard]] bool note_block(std::string_view name) noexcept;
     [[nodiscard]] model::StepIndex step(model::Mode mode) const noexcept;
 
     // Takes what the plan asks of this tensor at the step under way; nothing when it is not due. A
@@ -119,6 +124,9 @@ class CaptureSession {
     // The same for many; `tensors[i]` belongs to `views[i]`; a view without data is skipped.
     void observe_batch(model::Mode mode, std::span<const model::TensorId> tensors,
                        std::span<const tensor::TensorView> views) noexcept;
+    // Something is due of the tensor that the caller cannot read. It is counted, and `why` is told once in
+    // the run, of the first hundred tensors by name.
+    void cannot_take(model::Mode mode, model::TensorId tensor, std::string_view why) noexcept;
     // A number. Those of role METRIC are always kept: the user handed them over for that.
     void observe_scalar(model::Mode mode, model::TensorId tensor, double value) noexcept;
     // The same for many.
@@ -173,8 +181,8 @@ class CaptureSession {
     // The changes of the training that were asked for since the last call: how often each. Whoever calls it
     // makes them.
     [[nodiscard]] storage::CorrectionsAsked take_corrections() noexcept;
-    // Whether a checkpoint is to be written before a stop that was asked for.
-    [[nodiscard]] bool checkpoint_asked() const noexcept;
+    // Where a checkpoint is to be written before a stop that was asked for: the first step of the fault.
+    [[nodiscard]] std::optional<std::uint64_t> checkpoint_asked() const noexcept;
 
     // Waits until all steps that ended are where a reader finds them. False: not within `patience`, or
     // they could not be written.

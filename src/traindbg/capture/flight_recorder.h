@@ -40,6 +40,8 @@ class FlightRecorder {
 
     // As the session's, with the same ids.
     void add_tensor(const model::TensorInfo& info);
+    // Whether the output of a module with others inside is wanted.
+    [[nodiscard]] bool note_block(std::string_view name) { return plan_.note_block(name); }
     void describe(const model::WorkerMeta& meta) noexcept;
 
     void note_forward_pass(RoleMask due) noexcept { plan_.note_forward_pass(due); }

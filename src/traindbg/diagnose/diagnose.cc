@@ -288,7 +288,7 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     if (const Finding* finding = symptoms.find("dead_relu"); finding != nullptr && !dead_from_start(*finding))
         count(0.5, base::format("ReLU units of {} that were alive at the first step died", finding->layer));
     if (const Finding* finding = symptoms.find("saturated_activation");
-        finding != nullptr && !flat_from_start(*finding))
+        finding != nullptr && finding->key != "between" && !flat_from_start(*finding))
         count(0.4, base::format("{} became saturated after it had not been", finding->layer));
     if (const Finding* finding = symptoms.find("non_finite", "train");
         finding != nullptr && !finding->tensor.starts_with("input/") &&
@@ -586,6 +586,11 @@ std::optional<Weight> saturated(const Symptoms& symptoms) {
         return Weight{0.86,
                       finding->message +
                           " Refuted if the training is no better with the biases that PyTorch gives them.",
+                      finding->fix};
+    if (finding->key == "between")
+        return Weight{0.88,
+                      finding->message +
+                          " Refuted if the training is no better when that layer is given a tenth of it.",
                       finding->fix};
     if (finding->key == "flat" && flat_from_start(*finding))
         return Weight{

@@ -39,6 +39,7 @@ class HostProcess {
     HostProcess& operator=(const HostProcess&) = delete;
     ~HostProcess();  // ends it
 
+    [[nodiscard]] bool is_running() const noexcept { return pid_ >= 0; }
     // Sends a frame and gives the JSON of the answer, within `limit`.
     [[nodiscard]] base::Result<std::string> ask(std::string_view request, std::chrono::nanoseconds limit);
 

@@ -10,6 +10,7 @@
 #include "traindbg/extend/rule_names.h"
 #include "traindbg/model/json.h"
 #include "traindbg/model/what_words.h"
+#include "traindbg/rules/compatible/original_names.h"
 
 namespace traindbg::extend {
 namespace {
@@ -37,14 +38,14 @@ Status garbage(std::string_view what) {
     return {Code::kDataLoss, base::format("its process answered what is no answer: {}", what)};
 }
 
-// The answer as an object; the rule's own error as such.
+// The answer as an object; the rule's own error as such. kResourceExhausted: it had no more memory.
 Result<Json> object_in(std::string_view json) {
     Json answer = Json::parse(json, nullptr, /*allow_exceptions=*/false);
     if (!answer.is_object()) return garbage("no JSON object");
     const auto error = answer.find("error");
     if (error == answer.end()) return answer;
     if (!error->is_string()) return garbage("an error without words");
-    return Status(Code::kInvalidArgument,
+    return Status(answer.contains("out_of_memory") ? Code::kResourceExhausted : Code::kInvalidArgument,
                   base::printable(error->get_ref<const std::string&>().substr(0, kMostText)));
 }
 
@@ -170,7 +171,6 @@ Result<PythonRuleInfo> rule_of(const Json& json) {
     if (const auto complete = rules::complete_parameters(info, rules::defaults_of(info)); !complete.is_ok())
         return Status(Code::kInvalidArgument,
                       base::format("rule {}: the default of {}", info.name, complete.status().message()));
-    TRAINDBG_ASSIGN_OR_RETURN(rule.needs, needs_in(json, info.name));
     const auto everything = json.find("everything");
     rule.everything = everything != json.end() && everything->is_boolean() && everything->get<bool>();
     return rule;
@@ -200,7 +200,8 @@ Result<model::Finding> finding_of(const Json& json) {
     return finding;
 }
 
-Json tensor_of(const model::TensorInfo& info) {
+// `root`: the class of the root module.
+Json tensor_of(const model::TensorInfo& info, const std::string& root) {
     Json json = {{"name", info.name},
                  {"role", model::to_string(info.role)},
                  {"collection", model::collection_of(info.role)},
@@ -209,7 +210,9 @@ Json tensor_of(const model::TensorInfo& info) {
                  {"activation", model::to_string(info.activation)},
                  {"layer", info.layer},
                  {"dtype", tensor::to_string(info.dtype)},
-                 {"shape", info.shape}};
+                 {"shape", info.shape},
+                 {"original_name", rules::compatible::original_name(info, root)},
+                 {"original_collections", rules::compatible::original_collections(info)}};
     if (!info.collections.empty()) json["collections"] = info.collections;
     return json;
 }
@@ -266,7 +269,15 @@ std::string load_request(const std::string& source, const std::string& class_nam
         {{"do", "load"}, {"source", source}, {"class", class_name}, {"parameters", std::move(values)}}));
 }
 
-std::string make_request(std::uint64_t rule) { return frame(dumped({{"do", "make"}, {"rule", rule}})); }
+std::string try_request(const std::string& class_name) {
+    return frame(dumped({{"do", "try"}, {"class", class_name}}));
+}
+
+std::string try_loaded_request() { return frame(dumped({{"do", "try"}})); }
+std::string needs_request() { return frame(dumped({{"do", "needs"}})); }
+std::string make_request(std::uint64_t rule, model::WorkerId worker) {
+    return frame(dumped({{"do", "make"}, {"rule", rule}, {"worker", worker}}));
+}
 std::string end_request(std::uint64_t rule) { return frame(dumped({{"do", "end"}, {"rule", rule}})); }
 
 Result<std::string> StepEncoder::encode(std::uint64_t rule, const ShownStep& step) {
@@ -275,7 +286,7 @@ Result<std::string> StepEncoder::encode(std::uint64_t rule, const ShownStep& ste
     for (const ShownTensor& tensor : step.tensors) {
         Json& out = tensors.emplace_back(Json{{"id", tensor.info->id}});
         if (told_.size() <= tensor.info->id) told_.resize(step.view.tensors->size());
-        if (!told_[tensor.info->id]) out["new"] = tensor_of(*tensor.info);
+        if (!told_[tensor.info->id]) out["new"] = tensor_of(*tensor.info, step.view.meta->model_type);
         told_[tensor.info->id] = true;
         if (tensor.has_statistics) out["statistics"] = statistics_of(tensor.sample->statistics);
         if (tensor.has_units) {
@@ -323,6 +334,8 @@ Result<std::vector<PythonRuleInfo>> rules_from_answer(std::string_view json) {
     }
     return rules;
 }
+
+Status done_from_answer(std::string_view json) { return object_in(json).status(); }
 
 Result<std::vector<model::Requirement>> needs_from_answer(std::string_view json,
                                                           const std::string& asked_by) {

@@ -5,9 +5,13 @@
 // trusted: it runs somebody's code. Texts are cut, lists are bounded, and anything that is not as it must be
 // is an error.
 //
-// Asked: {"do": "describe", "source": S}, {"do": "load", "source": S, "class": C, "parameters": {...}},
-// {"do": "make", "rule": N}, {"do": "step", "rule": N, "step": {...}}, {"do": "end", "rule": N}.
-// Answered: {"error": "..."}, or {"rules": [...]}, {"needs": [...]}, {"judged": true, "events": [...]}.
+// Asked first: {"do": "describe", "source": S}, and then for each class {"do": "try", "class": C}, which
+// makes an object with its defaults, or {"do": "load", "source": S, "class": C, "parameters": {...}} of the
+// one that is to judge, and {"do": "try"}; {"do": "needs"} asks the object that was tried. Then {"do":
+// "make", "rule": N},
+// {"do": "step", "rule": N, "step": {...}}, {"do": "end", "rule": N}. Each request is one call of the rule's
+// code, so that each has a limit and a name. Answered: {"error": "..."} (with "out_of_memory": true where
+// that was the reason), or {}, {"rules": [...]}, {"needs": [...]}, {"judged": true, "events": [...]}.
 //
 // Pure functions.
 #pragma once
@@ -45,7 +49,10 @@ inline constexpr std::size_t kMostStepBytes = std::size_t{1} << 30;
 [[nodiscard]] std::string describe_request(const std::string& source);
 [[nodiscard]] std::string load_request(const std::string& source, const std::string& class_name,
                                        const rules::Parameters& parameters);
-[[nodiscard]] std::string make_request(std::uint64_t rule);
+[[nodiscard]] std::string try_request(const std::string& class_name);
+[[nodiscard]] std::string try_loaded_request();
+[[nodiscard]] std::string needs_request();
+[[nodiscard]] std::string make_request(std::uint64_t rule, model::WorkerId worker);
 [[nodiscard]] std::string end_request(std::uint64_t rule);
 
 // Steps of one worker for one rule: what a tensor is, and what the training is, is told once.
@@ -63,10 +70,12 @@ class StepEncoder {
 struct PythonRuleInfo {
     std::string class_name;
     model::RuleInfo info;
-    std::vector<model::Requirement> needs;  // with its defaults
-    bool everything = false;                // it is shown all that was recorded, whatever it needs
+    bool everything = false;  // it is shown all that was recorded, whatever it needs
 };
 [[nodiscard]] base::Result<std::vector<PythonRuleInfo>> rules_from_answer(std::string_view json);
+
+// Of an answer that says nothing but that it was done, or what went wrong.
+[[nodiscard]] base::Status done_from_answer(std::string_view json);
 
 // `asked_by`: the rule's name.
 [[nodiscard]] base::Result<std::vector<model::Requirement>> needs_from_answer(std::string_view json,

@@ -13,6 +13,7 @@ bool has_micro_batches(Role role) noexcept {
         case Role::kLoss:
         case Role::kInput:
         case Role::kOutput:
+        case Role::kBlockOutput:
         case Role::kActivation:
         case Role::kPrediction:
         case Role::kLabel:

@@ -56,6 +56,7 @@ constexpr std::array kRoles = {
     Word<Role>{Role::kAttention, "attention"},
     Word<Role>{Role::kGradientBefore, "gradient_before"},
     Word<Role>{Role::kBuffer, "buffer"},
+    Word<Role>{Role::kBlockOutput, "block_output"},
 };
 constexpr std::array kCollections = {
     Word<Role>{Role::kOther, "other"},
@@ -76,6 +77,7 @@ constexpr std::array kCollections = {
     Word<Role>{Role::kAttention, "attention_maps"},
     Word<Role>{Role::kGradientBefore, "gradients_before"},
     Word<Role>{Role::kBuffer, "buffers"},
+    Word<Role>{Role::kBlockOutput, "block_outputs"},
 };
 constexpr std::array kOverflowPolicies = {
     Word<OverflowPolicy>{OverflowPolicy::kBlockFor, "block_for"},

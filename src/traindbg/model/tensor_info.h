@@ -36,8 +36,9 @@ enum class Role : std::uint8_t {
     kAttention = 15,       // how much each position attends to each other one
     kGradientBefore = 16,  // as backward left it: before it was unscaled and clipped
     kBuffer = 17,          // what a module keeps and no optimizer trains, after the step: a running mean, say
+    kBlockOutput = 18,  // of a module with others inside, whose outputs are looked at: only where asked for
 };
-inline constexpr std::uint8_t kRoleCount = 18;
+inline constexpr std::uint8_t kRoleCount = 19;
 
 [[nodiscard]] std::string_view to_string(Role role) noexcept;  // "weight"
 [[nodiscard]] std::optional<Role> parse_role(std::string_view word) noexcept;

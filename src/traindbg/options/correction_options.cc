@@ -15,8 +15,9 @@ void CorrectionOptions::declare(OptionSet& options) {
         skip_bad_steps);
     options.count({.names = "--snapshot-every",
                    .placeholder = "STEPS",
-                   .help = "Keep copies of parameters and optimizer in memory for roll-back, so often "
-                           "(default: 100 with --on-finding roll-back, else none); the last four are kept."},
+                   .help = "Keep copies of parameters and optimizer in memory for roll-back and "
+                           "checkpoint-stop, so often (default: 100 with --on-finding of one of these, else "
+                           "none); the last four are kept."},
                   snapshot_every, 1);
     options.number({.names = "--lr-factor",
                     .placeholder = "FACTOR",
@@ -33,7 +34,8 @@ model::Corrections CorrectionOptions::corrections(std::string_view on_finding, b
     model::Corrections out;
     out.skip_bad_steps = skip_bad_steps;
     out.snapshot_every = snapshot_every;
-    if (out.snapshot_every == 0 && on_finding == "roll-back") out.snapshot_every = kSnapshotEvery;
+    const bool goes_back = on_finding == "roll-back" || on_finding == "checkpoint-stop";
+    if (out.snapshot_every == 0 && goes_back) out.snapshot_every = kSnapshotEvery;
     out.lr_factor = lr_factor;
     out.most = most;
     // All but steps that are left out is the supervisor's to ask for, which it does not then.

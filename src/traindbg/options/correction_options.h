@@ -11,7 +11,7 @@ namespace traindbg::options {
 
 struct CorrectionOptions {
     bool skip_bad_steps = false;       // --skip-bad-steps
-    std::uint64_t snapshot_every = 0;  // --snapshot-every STEPS; 0: 100 where there is to be a roll-back
+    std::uint64_t snapshot_every = 0;  // --snapshot-every STEPS; 0: 100 where there is to be a roll-back or a checkpoint
     double lr_factor = 0.5;            // --lr-factor 0.5
     std::uint64_t most = 10;           // --max-corrections N
 

@@ -42,6 +42,7 @@ bool has_batch(Role role) noexcept {
     switch (role) {
         case Role::kInput:
         case Role::kOutput:
+        case Role::kBlockOutput:
         case Role::kActivation:
         case Role::kPrediction:
         case Role::kLabel:

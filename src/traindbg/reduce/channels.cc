@@ -217,9 +217,8 @@ Result<ChannelStatistics> channel_statistics(const tensor::TensorView& view, std
 Result<ChannelStatistics> channel_statistics_with_kernel(std::string_view name,
                                                          const tensor::TensorView& view,
                                                          std::size_t dimension) {
-    for (const KernelTable* kernel : runnable_kernels())
-        if (kernel->name == name) return channels_by(*kernel, view, dimension);
-    return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", name));
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return channels_by(*kernel, view, dimension);
 }
 
 }  // namespace traindbg::reduce

@@ -91,25 +91,30 @@ model::Digest DigestScan::finish() noexcept {
     return {XXH3_64bits_digest(&hash_), product_.value()};
 }
 
-Result<model::Digest> digest_with_kernel(std::string_view name, const TensorView& view) {
-    for (const KernelTable* kernel : runnable_kernels()) {
-        if (kernel->name != name) continue;
-        TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
-        if (!is_real(view.dtype))
-            return Status(Code::kUnsupported,
-                          base::format("tensor: no digest of {}", tensor::to_string(view.dtype)));
-        DigestScan scan(*kernel, view);
-        if (checked.count() != 0)
-            Walk::row_major(checked).for_each_stretch(checked.element_bytes(),
-                                                      [&](const std::byte* data, std::size_t n) {
-                                                          scan.add(data, n);
-                                                          return true;
-                                                      });
-        return scan.finish();
-    }
-    return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", name));
+namespace {
+
+Result<model::Digest> digest_by(const KernelTable& kernel, const TensorView& view) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    if (!is_real(view.dtype))
+        return Status(Code::kUnsupported,
+                      base::format("tensor: no digest of {}", tensor::to_string(view.dtype)));
+    DigestScan scan(kernel, view);
+    if (checked.count() != 0)
+        Walk::row_major(checked).for_each_stretch(checked.element_bytes(),
+                                                  [&](const std::byte* data, std::size_t n) {
+                                                      scan.add(data, n);
+                                                      return true;
+                                                  });
+    return scan.finish();
 }
 
-Result<model::Digest> digest(const TensorView& view) { return digest_with_kernel(kernel_name(), view); }
+}  // namespace
+
+Result<model::Digest> digest(const TensorView& view) { return digest_by(chosen_kernel(), view); }
+
+Result<model::Digest> digest_with_kernel(std::string_view name, const TensorView& view) {
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return digest_by(*kernel, view);
+}
 
 }  // namespace traindbg::reduce

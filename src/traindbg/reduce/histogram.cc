@@ -176,15 +176,12 @@ Histogram to_histogram(Counts& counts, std::uint64_t repeats) {
     return out;
 }
 
-}  // namespace
-
-Result<Histogram> histogram(const tensor::TensorView& view) {
+Result<Histogram> histogram_by(const KernelTable& kernel, const tensor::TensorView& view) {
     if (!is_real(view.dtype))
         return Status(Code::kUnsupported,
                       base::format("tensor: no histogram of {}", tensor::to_string(view.dtype)));
     const std::unique_ptr<Counts> counts(new (std::nothrow) Counts);
     if (!counts) return Status(Code::kResourceExhausted, "tensor: no memory for its histogram");
-    const KernelTable& kernel = chosen_kernel();
     if (const std::size_t n = flat_count(view); n > 0) {
         add_stretch(kernel, view.dtype, static_cast<const std::byte*>(view.data), n, *counts);
         return to_histogram(*counts, 1);
@@ -197,6 +194,15 @@ Result<Histogram> histogram(const tensor::TensorView& view) {
         return true;
     });
     return to_histogram(*counts, walk.repeats);
+}
+
+}  // namespace
+
+Result<Histogram> histogram(const tensor::TensorView& view) { return histogram_by(chosen_kernel(), view); }
+
+Result<Histogram> histogram_with_kernel(std::string_view name, const tensor::TensorView& view) {
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return histogram_by(*kernel, view);
 }
 
 }  // namespace traindbg::reduce

@@ -31,6 +31,7 @@
 #include <cpuid.h>
 #endif
 
+#include "traindbg/base/format.h"
 #include "traindbg/reduce/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -889,6 +890,13 @@ const KernelTable& chosen_kernel() noexcept {
         return all.front();
     }();
     return *chosen;
+}
+
+base::Result<const KernelTable*> find_kernel(std::string_view name) {
+    for (const KernelTable* table : runnable_kernels())
+        if (table->name == name) return table;
+    return base::Status(base::Code::kNotFound,
+                        base::format("kernel '{}': this CPU has no such kernel", name));
 }
 
 }  // namespace traindbg::reduce

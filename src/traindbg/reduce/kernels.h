@@ -26,6 +26,8 @@
 #include <span>
 #include <string_view>
 
+#include "traindbg/base/status.h"
+
 namespace traindbg::reduce {
 
 struct Accumulator {
@@ -129,5 +131,7 @@ inline constexpr std::size_t kStreamAlignment = 64;
 [[nodiscard]] std::span<const KernelTable* const> runnable_kernels() noexcept;
 // The first of them, or the one that TRAINDBG_KERNEL names.
 [[nodiscard]] const KernelTable& chosen_kernel() noexcept;
+// The one of that name; kNotFound where this CPU cannot run it.
+[[nodiscard]] base::Result<const KernelTable*> find_kernel(std::string_view name);
 
 }  // namespace traindbg::reduce

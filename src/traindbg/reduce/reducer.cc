@@ -411,6 +411,27 @@ class UnitScan {
     Dimension unit_;
 };
 
+Result<UnitStatistics> units_by(const KernelTable& kernel, const TensorView& view, ActivationKind kind) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    if (!tensor::is_floating(view.dtype))
+        return Status(Code::kUnsupported,
+                      base::format("tensor: no unit statistics of {}", tensor::to_string(view.dtype)));
+    UnitStatistics out;
+    if (checked.count() == 0) return out;
+    const UnitScan scan(kernel, checked);
+    if (scan.units() > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
+        return Status(Code::kUnsupported, "tensor: too many units to count");
+    out.units = static_cast<std::uint32_t>(scan.units());
+    switch (kind) {
+        case ActivationKind::kRelu: out.inactive_units = scan.count_inactive(); break;
+        case ActivationKind::kTanh: scan.count_outside(-0.97F, 0.97F, out); break;
+        case ActivationKind::kSigmoid: scan.count_outside(0.03F, 0.97F, out); break;
+        case ActivationKind::kNone:
+        case ActivationKind::kSmooth: break;
+    }
+    return out;
+}
+
 // ---- classes ----
 
 constexpr std::int64_t kNoClass = -1;
@@ -459,10 +480,51 @@ std::int64_t label_at(DType dtype, const std::byte* data, std::int64_t classes) 
     return value >= 0 && value < classes ? value : kNoClass;
 }
 
-const KernelTable* find_kernel(std::string_view name) noexcept {
-    for (const KernelTable* table : runnable_kernels())
-        if (table->name == name) return table;
-    return nullptr;
+Result<ClassCounts> classes_by(const KernelTable& kernel, const TensorView& logits,
+                               const TensorView& labels) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView rows, CheckedView::make(logits));
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView truth, CheckedView::make(labels));
+    if (!is_real(logits.dtype))
+        return Status(Code::kUnsupported,
+                      base::format("logits: {} has no largest element", tensor::to_string(logits.dtype)));
+    if (!tensor::is_integer(labels.dtype))
+        return Status(Code::kInvalidArgument,
+                      base::format("labels: {} is no integer type", tensor::to_string(labels.dtype)));
+    const bool batched = rows.rank() == 2;
+    if (!batched && rows.rank() != 1)
+        return Status(Code::kInvalidArgument, "logits: shape is neither [n, classes] nor [classes]");
+    const Dimension samples = batched ? rows.dimension(0) : Dimension{1, 0};
+    const Dimension classes = rows.dimension(batched ? 1 : 0);
+    const bool labels_fit =
+        truth.rank() == 1 ? truth.dimension(0).extent == samples.extent : truth.rank() == 0 && !batched;
+    if (!labels_fit)
+        return Status(Code::kInvalidArgument, "labels: shape is not [n] for logits of [n, classes]");
+    if (classes.extent > kMostClasses)
+        return Status(Code::kUnsupported,
+                      base::format("logits: {} classes are more than the {} that are counted", classes.extent,
+                                   kMostClasses));
+    const auto size = static_cast<std::size_t>(classes.extent);
+    ClassCounts out;
+    out.labels.resize(size);
+    out.predictions.resize(size);
+    out.hits.resize(size);
+    if (size == 0) return out;
+    const std::int64_t label_stride = truth.rank() == 1 ? truth.dimension(0).stride : 0;
+    for (std::int64_t i = 0; i < samples.extent; ++i) {
+        const std::int64_t label = label_at(
+            labels.dtype, truth.data() + i * label_stride * static_cast<std::int64_t>(truth.element_bytes()),
+            classes.extent);
+        if (label == kNoClass) continue;
+        const std::int64_t prediction =
+            arg_max(kernel, logits.dtype,
+                    rows.data() + i * samples.stride * static_cast<std::int64_t>(rows.element_bytes()),
+                    classes.extent, classes.stride);
+        ++out.labels[static_cast<std::size_t>(label)];
+        if (prediction == kNoClass) continue;
+        ++out.predictions[static_cast<std::size_t>(prediction)];
+        if (prediction == label) ++out.hits[static_cast<std::size_t>(label)];
+    }
+    return out;
 }
 
 }  // namespace
@@ -470,9 +532,7 @@ const KernelTable* find_kernel(std::string_view name) noexcept {
 Result<Statistics> statistics(const TensorView& view) { return statistics_by(chosen_kernel(), view); }
 
 Result<Statistics> statistics_with_kernel(std::string_view kernel, const TensorView& view) {
-    const KernelTable* table = find_kernel(kernel);
-    if (table == nullptr)
-        return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", kernel));
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const table, find_kernel(kernel));
     return statistics_by(*table, view);
 }
 
@@ -508,78 +568,28 @@ Status subtract(const TensorView& before, const TensorView& after, std::span<std
 Result<DifferenceStatistics> difference_statistics_with_kernel(std::string_view kernel,
                                                                const TensorView& before,
                                                                const TensorView& after) {
-    const KernelTable* table = find_kernel(kernel);
-    if (table == nullptr)
-        return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", kernel));
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const table, find_kernel(kernel));
     return difference_by(*table, before, after);
 }
 
 Result<UnitStatistics> unit_statistics(const TensorView& view, ActivationKind kind) {
-    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
-    if (!tensor::is_floating(view.dtype))
-        return Status(Code::kUnsupported,
-                      base::format("tensor: no unit statistics of {}", tensor::to_string(view.dtype)));
-    UnitStatistics out;
-    if (checked.count() == 0) return out;
-    const UnitScan scan(chosen_kernel(), checked);
-    if (scan.units() > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
-        return Status(Code::kUnsupported, "tensor: too many units to count");
-    out.units = static_cast<std::uint32_t>(scan.units());
-    switch (kind) {
-        case ActivationKind::kRelu: out.inactive_units = scan.count_inactive(); break;
-        case ActivationKind::kTanh: scan.count_outside(-0.97F, 0.97F, out); break;
-        case ActivationKind::kSigmoid: scan.count_outside(0.03F, 0.97F, out); break;
-        case ActivationKind::kNone:
-        case ActivationKind::kSmooth: break;
-    }
-    return out;
+    return units_by(chosen_kernel(), view, kind);
+}
+
+Result<UnitStatistics> unit_statistics_with_kernel(std::string_view name, const TensorView& view,
+                                                   ActivationKind kind) {
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return units_by(*kernel, view, kind);
 }
 
 Result<ClassCounts> class_counts(const TensorView& logits, const TensorView& labels) {
-    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView rows, CheckedView::make(logits));
-    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView truth, CheckedView::make(labels));
-    if (!is_real(logits.dtype))
-        return Status(Code::kUnsupported,
-                      base::format("logits: {} has no largest element", tensor::to_string(logits.dtype)));
-    if (!tensor::is_integer(labels.dtype))
-        return Status(Code::kInvalidArgument,
-                      base::format("labels: {} is no integer type", tensor::to_string(labels.dtype)));
-    const bool batched = rows.rank() == 2;
-    if (!batched && rows.rank() != 1)
-        return Status(Code::kInvalidArgument, "logits: shape is neither [n, classes] nor [classes]");
-    const Dimension samples = batched ? rows.dimension(0) : Dimension{1, 0};
-    const Dimension classes = rows.dimension(batched ? 1 : 0);
-    const bool labels_fit =
-        truth.rank() == 1 ? truth.dimension(0).extent == samples.extent : truth.rank() == 0 && !batched;
-    if (!labels_fit)
-        return Status(Code::kInvalidArgument, "labels: shape is not [n] for logits of [n, classes]");
-    if (classes.extent > kMostClasses)
-        return Status(Code::kUnsupported,
-                      base::format("logits: {} classes are more than the {} that are counted", classes.extent,
-                                   kMostClasses));
-    const KernelTable& kernel = chosen_kernel();
-    const auto size = static_cast<std::size_t>(classes.extent);
-    ClassCounts out;
-    out.labels.resize(size);
-    out.predictions.resize(size);
-    out.hits.resize(size);
-    if (size == 0) return out;
-    const std::int64_t label_stride = truth.rank() == 1 ? truth.dimension(0).stride : 0;
-    for (std::int64_t i = 0; i < samples.extent; ++i) {
-        const std::int64_t label = label_at(
-            labels.dtype, truth.data() + i * label_stride * static_cast<std::int64_t>(truth.element_bytes()),
-            classes.extent);
-        if (label == kNoClass) continue;
-        const std::int64_t prediction =
-            arg_max(kernel, logits.dtype,
-                    rows.data() + i * samples.stride * static_cast<std::int64_t>(rows.element_bytes()),
-                    classes.extent, classes.stride);
-        ++out.labels[static_cast<std::size_t>(label)];
-        if (prediction == kNoClass) continue;
-        ++out.predictions[static_cast<std::size_t>(prediction)];
-        if (prediction == label) ++out.hits[static_cast<std::size_t>(label)];
-    }
-    return out;
+    return classes_by(chosen_kernel(), logits, labels);
+}
+
+Result<ClassCounts> class_counts_with_kernel(std::string_view name, const TensorView& logits,
+                                             const TensorView& labels) {
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return classes_by(*kernel, logits, labels);
 }
 
 [[gnu::hot]] Result<double> scalar_value(const TensorView& view) {

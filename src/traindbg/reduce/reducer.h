@@ -5,9 +5,12 @@
 // compiled for several instruction sets and chosen at run time; every variant gives the same counts
 // exactly and the same moments within the tolerance below.
 //
-// Accuracy (finite input, n elements, against a float64 two-pass reference): |mean| and l1 within
-// 1e-6 relative, l2 and std within 1e-5 relative, min/max/counts exact. Values that are not finite
-// never enter the moments.
+// Accuracy, of every kernel and every element type, against a reference in two passes whose sums are of
+// more than double precision: counts, min and max are exact; mean is within 1e-6 of the mean of |x| (of
+// values that cancel out it need not have one right digit), l1 within 1e-6 and l2 within 1e-5 of itself,
+// std within 1e-5 of itself and 1e-14 of the mean of |x|. An element is taken as the nearest double, which
+// only 64-bit integers beyond 2^53 are not; files of a run hold float32 of all but the counts. Values that
+// are not finite never enter the moments.
 // Thread-safety: pure functions; the memory must not change during the call (a torn read gives
 // wrong numbers, never a crash). No allocation for dense tensors.
 #pragma once
@@ -65,7 +68,8 @@ namespace traindbg::reduce {
 // What became of a tensor: `difference` is of `after - before`, element by element. Both have one shape and
 // one element type (kInvalidArgument), each may have its own strides. One pass over both. The accuracy is
 // that of `statistics`, but that a difference of a type of at most 32 bits is rounded to float32 once, min
-// and max included. Where one element is not finite, the difference is what IEEE 754 says (inf - inf is NaN).
+// and max included, which moves std by up to 2^-23 of the mean of |x|. Where one element is not finite, the
+// difference is what IEEE 754 says (inf - inf is NaN).
 struct DifferenceStatistics {
     model::Statistics difference;
     double before_l2 = 0;  // of the finite elements of `before`
@@ -126,7 +130,7 @@ struct RowSpread {
 [[nodiscard]] base::Status copy_row_major(const tensor::TensorView& view, std::span<std::byte> out);
 
 // The kernel that `statistics` uses on this CPU ("avx2"), and all that this CPU could run; a test
-// compares them. Kernels are also chosen by TRAINDBG_KERNEL=<name>.
+// compares them. Kernels are also chosen by TRAINDBG_KERNEL=<name>, where the CPU has one of that name.
 [[nodiscard]] std::string_view kernel_name();
 [[nodiscard]] std::vector<std::string_view> available_kernels();
 // For tests and benchmarks: the same by a kernel of that name.
@@ -134,7 +138,14 @@ struct RowSpread {
                                                                      const tensor::TensorView& view);
 [[nodiscard]] base::Result<DifferenceStatistics> difference_statistics_with_kernel(
     std::string_view kernel, const tensor::TensorView& before, const tensor::TensorView& after);
-
+[[nodiscard]] base::Result<model::Histogram> histogram_with_kernel(std::string_view name,
+                                                                   const tensor::TensorView& view);
+[[nodiscard]] base::Result<model::UnitStatistics> unit_statistics_with_kernel(std::string_view name,
+                                                                              const tensor::TensorView& view,
+                                                                              model::ActivationKind kind);
+[[nodiscard]] base::Result<model::ClassCounts> class_counts_with_kernel(std::string_view name,
+                                                                        const tensor::TensorView& logits,
+                                                                        const tensor::TensorView& labels);
 [[nodiscard]] base::Result<model::ChannelStatistics> channel_statistics_with_kernel(
     std::string_view name, const tensor::TensorView& view, std::size_t dimension);
 [[nodiscard]] base::Result<RowSpread> row_spread_with_kernel(std::string_view name,

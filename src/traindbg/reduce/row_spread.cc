@@ -221,10 +221,8 @@ Result<double> row_directions(const tensor::TensorView& view) {
 }
 
 Result<RowSpread> row_spread_with_kernel(std::string_view name, const tensor::TensorView& view) {
-    for (const KernelTable* kernel : runnable_kernels())
-        if (kernel->name == name)
-            return spread_by(*kernel, view, {.deviation = true, .directions = true, .turn = true});
-    return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", name));
+    TRAINDBG_ASSIGN_OR_RETURN(const KernelTable* const kernel, find_kernel(name));
+    return spread_by(*kernel, view, {.deviation = true, .directions = true, .turn = true});
 }
 
 }  // namespace traindbg::reduce

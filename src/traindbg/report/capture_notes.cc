@@ -87,6 +87,49 @@ std::optional<Flight> flight_of(const read::Run& run) {
     return out;
 }
 
+// What was due of tensors and could not be taken, with those of one reason in one sentence.
+std::vector<std::string> skipped_in_words(const read::Run& run) {
+    constexpr std::size_t kNamed = 3;
+    std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;  // in their order
+    for (const Json& event : events(run, "tensor_skipped")) {
+        const std::string reason = text(event, "reason");
+        const std::string name = text(event, "tensor");
+        auto at = std::find_if(by_reason.begin(), by_reason.end(),
+                               [&](const auto& known) { return known.first == reason; });
+        if (at == by_reason.end()) at = by_reason.insert(at, {reason, {}});
+        // Each of several workers tells it.
+        if (std::find(at->second.begin(), at->second.end(), name) == at->second.end())
+            at->second.push_back(name);
+    }
+    std::vector<std::string> out;
+    for (const auto& [reason, names] : by_reason) {
+        std::vector<std::string> named;
+        for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) named.push_back(printable(names[i]));
+        const std::string rest =
+            names.size() > kNamed ? base::format(" and {} more", names.size() - kNamed) : std::string();
+        out.push_back(base::format("{}{}: {}", base::join(named, ", "), rest, printable(reason)));
+    }
+    std::uint64_t more = 0;
+    for (const Json& event : events(run, "tensors_skipped")) more += number(event, "more");
+    if (more > 0) out.push_back(base::format("and {} tensors more, which events do not name", more));
+    return out;
+}
+
+// What failed in the recording itself, part by part: where first, and from where on the part is off.
+std::vector<std::string> failures_in_words(const read::Run& run) {
+    std::vector<std::string> out;
+    const auto add = [&out](std::string sentence) {  // once for all workers
+        if (std::find(out.begin(), out.end(), sentence) == out.end()) out.push_back(std::move(sentence));
+    };
+    for (const Json& event : events(run, "hook_error"))
+        add(base::format("{}, first at step {}: {}", printable(text(event, "part")), number(event, "step"),
+                         printable(text(event, "error"))));
+    for (const Json& event : events(run, "hook_off"))
+        add(base::format("{}: off after {} failures; nothing of it is recorded from step {} on",
+                         printable(text(event, "part")), number(event, "failures"), number(event, "step")));
+    return out;
+}
+
 std::string percent(double share) { return base::format("{:.3g} %", 100 * share); }
 
 }  // namespace
@@ -129,6 +172,8 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
         told.push_back(sentence);
         out.emplace_back("not seen", sentence);
     }
+    for (std::string& sentence : skipped_in_words(run)) out.emplace_back("not seen", std::move(sentence));
+    for (std::string& sentence : failures_in_words(run)) out.emplace_back("failed", std::move(sentence));
     return out;
 }
 
@@ -153,6 +198,17 @@ void put_capture_notes(Json& json, const read::Run& run) {
     json["corrections"] = events(run, "correction");
     json["evaluation_losses"] = events(run, "evaluation_losses");
     json["not_captured"] = events(run, "not_captured");
+    json["tensors_skipped"] = events(run, "tensor_skipped");
+    json["failures"] = events(run, "hook_error");
+    json["parts_off"] = events(run, "hook_off");
+}
+
+std::string why_not_captured(const read::Run& run, const std::string& tensor) {
+    for (const Json& event : events(run, "tensor_skipped"))
+        if (text(event, "tensor") == tensor) return text(event, "reason");
+    for (const Json& event : events(run, "not_captured"))
+        if (text(event, "what") == tensor) return text(event, "reason");
+    return {};
 }
 
 }  // namespace traindbg::report

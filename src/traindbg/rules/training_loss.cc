@@ -170,6 +170,15 @@ void TrainingLoss::add(double value, model::StepIndex step) {
     blocks_.add(value);
 }
 
+void TrainingLoss::begin_anew() {
+    first_.clear();
+    count_ = 0;
+    start_ = top_ = highest_ = 0;
+    first_step_ = highest_step_ = 0;
+    recent_.clear();
+    blocks_ = Blocks();
+}
+
 bool TrainingLoss::has_vague_start() const {
     return !first_.empty() && top_ > 10 * start_ &&
            *std::min_element(first_.begin(), first_.end()) < 0.5 * start_;

@@ -33,6 +33,9 @@ class TrainingLoss {
     // counted, else what `backward()` was called on. False when the step has no finite loss. Where another
     // training begins in the same process, all begins anew.
     bool observe(const model::StepView& step);
+    // The weights are what they were at the start, once more: of the losses so far none counts any more. What
+    // is known of the loss itself, and of the labels, stays.
+    void begin_anew();
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] const std::string& tensor() const noexcept { return name_; }

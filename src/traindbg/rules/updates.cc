@@ -15,6 +15,9 @@ constexpr std::string_view kRatio = "update_ratio/";
 // What is optimized where there are models that it may be given to: an image, codes.
 constexpr std::string_view kInputs = "OptimizedInputs";
 constexpr std::string_view kScale = "gradient_before/loss_scale";
+// Of a learning rate that is tried out.
+constexpr double kSameRise = 1e-3, kFarRise = 100;
+constexpr std::uint64_t kFewestRises = 20;
 
 }  // namespace
 
@@ -121,6 +124,26 @@ void LearningRates::observe(const model::StepView& step) {
         if (name == kLearningRate) take(sample.value);
         else if (name == kBaseRate) base_ = sample.value;
     }
+    if (known_) look_at_rise(step.step());
+}
+
+void LearningRates::look_at_rise(model::StepIndex step) {
+    const double factor = last_ > 0 && step == last_step_ + 1 ? now_ / last_ : 0;
+    if (factor <= 1) {
+        rises_ = 0;
+    } else if (rises_ > 0 && std::abs(factor / factor_ - 1) < kSameRise) {
+        ++rises_;
+    } else {
+        rises_ = 1;
+        risen_from_ = last_;
+    }
+    factor_ = factor;
+    last_ = now_;
+    last_step_ = step;
+}
+
+bool LearningRates::is_tried_out() const noexcept {
+    return rises_ >= kFewestRises && now_ >= kFarRise * risen_from_;
 }
 
 bool LearningRates::is_warming_up(model::StepIndex step) const noexcept {

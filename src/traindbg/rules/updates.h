@@ -87,11 +87,20 @@ class LearningRates {
     [[nodiscard]] double base() const noexcept { return base_; }
     // It grows, or has only just stopped to: the last fifth of the steps, and at least ten, saw a new peak.
     [[nodiscard]] bool is_warming_up(model::StepIndex step) const noexcept;
+    // It is multiplied by one number at every step, and has become a hundred times as large by that: as where
+    // it is tried out which rate a training bears. No schedule of a training rises so.
+    [[nodiscard]] bool is_tried_out() const noexcept;
 
   private:
+    void look_at_rise(model::StepIndex step);
+
     bool known_ = false;
     double now_ = 0, peak_ = 0, first_ = 0, base_ = 0;
     model::StepIndex peak_step_ = 0;
+    model::StepIndex last_step_ = 0;
+    double last_ = 0, factor_ = 0;  // the rate at `last_step_`, over the one before
+    double risen_from_ = 0;         // where it began to be multiplied by this factor
+    std::uint64_t rises_ = 0;       // in a row
 };
 
 // What share of the gradients' norm clipping left.

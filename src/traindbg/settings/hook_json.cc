@@ -32,8 +32,8 @@ constexpr std::string_view kHook = "HookParameters: ";  // where in the file
 constexpr std::string_view kAll = "all";
 constexpr std::string_view kDefault = "default";  // what the hook's own patterns match
 // What the original saves of `all`: everything that is a tensor.
-constexpr std::array kAllTensors = {"weights", "biases",  "gradients",   "losses",
-                                    "inputs",  "outputs", "activations", "metrics"};
+constexpr std::array kAllTensors = {"weights", "biases",        "gradients",   "losses", "inputs",
+                                    "outputs", "block_outputs", "activations", "metrics"};
 struct ModePrefix {
     Mode mode;
     std::string_view prefix;

@@ -12,6 +12,7 @@ namespace traindbg::settings {
 namespace {
 
 constexpr auto kNowhere = std::string_view::npos;
+constexpr const char* kOfModel = "^output/model($|@)";  // what the model itself returns
 
 // A loss has the name of its class there, and of the function that its class calls here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kLosses = {{
@@ -114,7 +115,9 @@ std::string_view add_branch(std::string branch, std::vector<std::string>& out) {
         auto [module, rest] = *output;
         if (!matches("^_output" + rest, "_output_0"))
             return "other outputs of a module than the first one of its first call";
-        if (is_of_loss && behind_class(module + "_")) return {};  // of nothing but the loss
+        const std::optional<std::string> behind = behind_class(module + "_");
+        if (is_of_loss && behind) return {};  // of nothing but the loss
+        if (behind && behind->empty() && !module.ends_with("Loss")) out.emplace_back(kOfModel);
         if (module.empty()) out.emplace_back("^(output|activation)/");
         else if (is_anchored) out.push_back(base::format("^(output|activation)/({})($|@)", module));
         else out.push_back(base::format("^(output|activation)/(.*)({})($|@)", module));

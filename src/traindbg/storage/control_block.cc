@@ -192,7 +192,8 @@ void ControlBlock::request_roll_back(std::uint64_t bad_since) noexcept {
     const std::uint32_t next = load(page_->roll_back) + 1;
     put(offsetof(Page, roll_back), &next, sizeof(next));
 }
-void ControlBlock::request_checkpoint() noexcept {
+void ControlBlock::request_checkpoint(std::uint64_t bad_since) noexcept {
+    put(offsetof(Page, bad_since), &bad_since, sizeof(bad_since));
     constexpr std::uint32_t kCheckpoint = 1;
     put(offsetof(Page, checkpoint), &kCheckpoint, sizeof(kCheckpoint));
 }

@@ -34,7 +34,7 @@ enum class TrainingState : std::uint32_t {
 struct CorrectionsAsked {
     std::uint32_t lower_lr = 0;    // multiply the learning rate
     std::uint32_t roll_back = 0;   // go back to parameters of before a step
-    std::uint64_t bad_since = 0;   // ... which is this one; of the last asking
+    std::uint64_t bad_since = 0;   // the first step that the fault touched; of the last asking for either
     std::uint32_t checkpoint = 0;  // not 0: write a checkpoint before a stop
 
     friend bool operator==(const CorrectionsAsked&, const CorrectionsAsked&) = default;
@@ -63,7 +63,7 @@ class ControlBlock {
     void request_lower_lr() noexcept;
     void request_roll_back(std::uint64_t bad_since) noexcept;
     // Together with the next stop request. Not counted: one checkpoint is enough.
-    void request_checkpoint() noexcept;
+    void request_checkpoint(std::uint64_t bad_since) noexcept;
     [[nodiscard]] CorrectionsAsked corrections_asked() const noexcept;
 
     // Training -> training: the processes of one training leave together. The first that sees the request

@@ -36,15 +36,12 @@ std::optional<std::uint64_t> read_number(const char* path) noexcept {
     return found ? std::optional<std::uint64_t>(number) : std::nullopt;
 }
 
-// Every page gets its memory now.
-void touch_all(std::byte* memory, std::size_t bytes) noexcept {
+// Every page gets its memory now; what is in it stays, for another thread may be writing there already. A
+// system that cannot do so gives the memory when it is written to.
+void fill_in([[maybe_unused]] std::span<std::byte> memory) noexcept {
 #ifdef MADV_POPULATE_WRITE
-    if (::madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
+    if (!memory.empty()) ::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE);
 #endif
-    for (std::size_t at = 0; at < bytes; at += 4096) {
-        auto* const page = reinterpret_cast<volatile std::byte*>(memory + at);
-        *page = std::byte{0};
-    }
 }
 
 }  // namespace
@@ -94,7 +91,6 @@ base::Result<std::shared_ptr<Arena>> Arena::create(std::size_t bytes) {
     ::madvise(memory, capacity, MADV_HUGEPAGE);
     ::madvise(memory, capacity, MADV_DONTFORK);
     ::madvise(memory, capacity, MADV_DONTDUMP);
-    touch_all(memory, capacity);
     try {
         // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
         return std::shared_ptr<Arena>(::new Arena(memory, capacity));
@@ -143,10 +139,21 @@ std::optional<ArenaBlock> Arena::take(std::size_t bytes, std::chrono::nanosecond
     ranges_.push_back({*begin, false});
     head_ = *begin + taken;
     const std::uint64_t serial = first_serial_ + ranges_.size() - 1;
+    const auto place = static_cast<std::size_t>(*begin % capacity_);
+    const std::span<std::byte> fresh = reach(place + static_cast<std::size_t>(taken));
     lock.unlock();
-    std::byte* const memory = memory_ + *begin % capacity_;
+    fill_in(fresh);
+    std::byte* const memory = memory_ + place;
     std::memset(memory + bytes, 0, static_cast<std::size_t>(taken) - bytes);
     return ArenaBlock(shared_from_this(), {memory, bytes}, serial);
+}
+
+// What has to be filled in before a block may end at `end`; the caller holds the lock, and does it without.
+std::span<std::byte> Arena::reach(std::size_t end) noexcept {
+    if (end <= touched_) return {};
+    const std::size_t begin =
+        std::exchange(touched_, std::min(capacity_, static_cast<std::size_t>(round_up(end, kHugePage))));
+    return {memory_ + begin, touched_ - begin};
 }
 
 void Arena::give_back(std::uint64_t serial) noexcept {
@@ -159,7 +166,7 @@ void Arena::give_back(std::uint64_t serial) noexcept {
             ranges_.pop_front();
             ++first_serial_;
         }
-        // Nothing is in use: from the front again, where the memory may still be in the cache.
+        // Nothing is in use: from the front again, where there is memory, which may still be in the cache.
         if (ranges_.empty()) head_ = round_up(head_, capacity_);
     }
     freed_.notify_one();
@@ -168,6 +175,11 @@ void Arena::give_back(std::uint64_t serial) noexcept {
 std::size_t Arena::bytes_in_use() const {
     const std::lock_guard lock(mutex_);
     return ranges_.empty() ? 0 : static_cast<std::size_t>(head_ - ranges_.front().begin);
+}
+
+std::size_t Arena::bytes_touched() const {
+    const std::lock_guard lock(mutex_);
+    return touched_;
 }
 
 }  // namespace traindbg::write

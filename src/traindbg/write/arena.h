@@ -1,13 +1,18 @@
 // Memory in which whole tensors wait for the disk.
 //
-// A ring that is made once, touched once (so that no page fault meets the training later) and used for ever:
-// a tensor takes a block and copies itself into it, the writer's thread writes the block to the disk from
-// where it lies, and gives it back. Blocks lie one after the other, each at a multiple of kBlockAlignment,
-// what is left of their last one filled with zeros: so a stretch of them is a stretch of the file.
+// A ring whose addresses are reserved once: a tensor takes a block and copies itself into it, the writer's
+// thread writes the block to the disk from where it lies, and gives it back. Blocks lie one after the other,
+// each at a multiple of kBlockAlignment, what is left of their last one filled with zeros: so a stretch of
+// them is a stretch of the file.
+//
+// Memory comes as far as blocks have reached, in huge pages, and stays: whoever takes a block that reaches
+// further has the system fill it in with one call, which costs less than to meet its pages one by one. As
+// long as nothing is in use the next block is the first of the ring again, so that small steps need one huge
+// page.
 //
 // Ownership: a block keeps its arena alive. Thread-safety: any thread. In the child of a `fork` there is no
 // such memory; blocks that it inherited are given up without a touch. Errors: `take` gives nothing. Cost: a
-// lock per block; making one touches all of its memory.
+// lock per block, and once for each huge page what the system takes to clear it.
 #pragma once
 
 #include <chrono>
@@ -54,7 +59,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   public:
     static constexpr std::size_t kBlockAlignment = 64;
 
-    // `bytes` is rounded up to a whole number of MiB. kResourceExhausted: there is not so much memory.
+    // `bytes` is rounded up to a whole number of MiB. kResourceExhausted: there are not so many addresses, or
+    // the system does not promise so much memory.
     [[nodiscard]] static base::Result<std::shared_ptr<Arena>> create(std::size_t bytes);
     // What to take when nobody says: 256 MiB, or 5 % of the memory that this process may use if that is less.
     [[nodiscard]] static std::size_t default_bytes() noexcept;
@@ -68,6 +74,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::size_t bytes_in_use() const;
+    // How far blocks have reached: what there is memory for.
+    [[nodiscard]] std::size_t bytes_touched() const;
 
   private:
     friend class ArenaBlock;
@@ -78,6 +86,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
     Arena(std::byte* memory, std::size_t capacity) noexcept;
     [[nodiscard]] std::optional<std::uint64_t> place_for(std::uint64_t bytes) const noexcept;
+    [[nodiscard]] std::span<std::byte> reach(std::size_t end) noexcept;
     void give_back(std::uint64_t serial) noexcept;
 
     std::byte* const memory_;
@@ -89,6 +98,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
     std::deque<Range> ranges_;        // in use, and free ones between them; in the order of their positions
     std::uint64_t first_serial_ = 0;  // of the first range
     std::uint64_t head_ = 0;          // the position behind the last range
+    std::size_t touched_ = 0;         // of the memory, from its begin
 };
 
 }  // namespace traindbg::write

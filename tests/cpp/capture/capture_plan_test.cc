@@ -27,6 +27,9 @@ Requirement need(std::string collection, Schedule schedule, What what = What::kS
             .asked_by = "a_rule"};
 }
 
+// What a collection of the user's may hold a tensor of, as long as nothing is known.
+constexpr RoleMask kGuessed = kAllRoles & ~kAskedFor;
+
 TensorInfo tensor(std::string name, Role role) {
     TensorInfo info;
     info.name = std::move(name);
@@ -134,7 +137,8 @@ TEST(CapturePlan, ACollectionOfTheUsersMakesCompiledModelsRunUncompiledUntilItsR
     users.asked_by = "user";
     CapturePlan plan = plan_of(
         {.requirements = {users}, .collections = {{.name = "mine", .include = {"fc1"}, .exclude = {}}}});
-    EXPECT_EQ(plan.eager_roles(Mode::kTrain, 0), kForwardRoles) << "it may hold tensors of any role";
+    EXPECT_EQ(plan.eager_roles(Mode::kTrain, 0), kForwardRoles & kGuessed)
+        << "it may hold tensors of any role";
     plan.note_tensor(tensor("output/fc1", Role::kOutput));
     plan.note_tensor(tensor("input/0", Role::kInput));
     plan.note_forward_pass();
@@ -274,16 +278,16 @@ TEST(CapturePlan, TensorsMayNameTheirCollectionsThemselves) {
 TEST(CapturePlan, AUsersCollectionNeedsTheRolesItMayHold) {
     CapturePlan plan = plan_of({.requirements = {need("mine", {.every = 2})},
                                 .collections = {{.name = "mine", .include = {"^weight/"}, .exclude = {}}}});
-    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kGuessed);
     EXPECT_EQ(plan.due_roles(Mode::kTrain, 1), 0U);
     plan.note_tensor(tensor("weight/a", Role::kWeight));
     plan.note_tensor(tensor("gradient/a", Role::kGradient));
-    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles & ~mask_of(Role::kGradient));
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kGuessed & ~mask_of(Role::kGradient));
     plan.note_forward_pass(mask_of(Role::kOutput));
-    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles & ~mask_of(Role::kGradient));
-    plan.note_forward_pass(kAllRoles);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kGuessed & ~mask_of(Role::kGradient));
+    plan.note_forward_pass(kGuessed);
     EXPECT_EQ(plan.due_roles(Mode::kTrain, 0),
-              kAllRoles & ~mask_of(Role::kGradient) & ~mask_of(Role::kAttention))
+              kGuessed & ~mask_of(Role::kGradient) & ~mask_of(Role::kAttention))
         << "it was looked for and there is none";
 }
 
@@ -332,6 +336,93 @@ TEST(CapturePlan, TellsTheRequirementsOfATensorAndTheirWords) {
     EXPECT_TRUE(plan.requirements_for(tensor("weight/fc2.weight", Role::kWeight)).empty());
     EXPECT_EQ(when_in_words(plan.config().requirements[0]),
               "at every 10th step and at each step below 20, from step 5");
+}
+
+Requirement asked(std::string collection, Schedule schedule = {}) {
+    Requirement out = need(std::move(collection), schedule);
+    out.asked_by = "user";
+    return out;
+}
+
+CapturePlan plan_of_pattern(const std::string& pattern) {
+    return plan_of({.requirements = {asked("mine")}, .collections = {{"mine", {pattern}, {}}}});
+}
+
+TEST(CapturePlan, ABlockIsNamedByAPatternThatFindsItAndNotWhatIsInside) {
+    for (const char* pattern :
+         {"^output/block1$", "output/block[12]$", "^(output|activation)/(.*)(block1)($|@)",
+          "output/(block1|block1\\.fc)$", "output/\\w+$", "block\\d(\\.\\d)?$"}) {
+        CapturePlan plan = plan_of_pattern(pattern);
+        EXPECT_TRUE(plan.note_block("output/block1")) << pattern;
+        EXPECT_EQ(plan.collections_of("output/block1", Role::kBlockOutput), std::vector<std::string>{"mine"});
+    }
+    for (const char* pattern : {"output/.*", ".*", "output/block1", "^output", "output/[\\w.]+$",
+                                "output/[^/]+$", "^output/block2$"}) {
+        CapturePlan plan = plan_of_pattern(pattern);
+        EXPECT_FALSE(plan.note_block("output/block1")) << pattern;
+        EXPECT_TRUE(plan.collections_of("output/block1", Role::kBlockOutput).empty()) << pattern;
+    }
+    EXPECT_FALSE(plan_of_pattern("output/[0-9.]+$").note_block("output/0"));
+}
+
+TEST(CapturePlan, ABlockIsNamedWithItsPartsAndAsOthersAreWithItsMicroBatches) {
+    const CapturePlan plain = plan_of_pattern("^output/block1$");
+    EXPECT_FALSE(plain.collections_of("output/block1:0", Role::kBlockOutput).empty());
+    EXPECT_TRUE(plain.collections_of("output/block1@2", Role::kBlockOutput).empty());
+    const CapturePlan all = plan_of_pattern("^output/block1($|@)");
+    EXPECT_FALSE(all.collections_of("output/block1@2", Role::kBlockOutput).empty());
+    EXPECT_FALSE(all.collections_of("output/block1:logits@2", Role::kBlockOutput).empty());
+    CapturePlan part = plan_of_pattern("^output/block1:1$");
+    EXPECT_TRUE(part.note_block("output/block1"));
+    EXPECT_FALSE(part.note_block("output/block"));
+    EXPECT_TRUE(part.collections_of("output/block1:0", Role::kBlockOutput).empty());
+    EXPECT_FALSE(part.collections_of("output/block1:1", Role::kBlockOutput).empty());
+}
+
+TEST(CapturePlan, BlocksAreDueOnlyWhereTheyAreAskedFor) {
+    CapturePlan plan = plan_of({.requirements = {asked("outputs"), asked("mine", {.every = 4})},
+                                .collections = {{"mine", {"^output/block1$"}, {}}}});
+    const RoleMask block = mask_of(Role::kBlockOutput);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0) & block, 0U) << "it is not known that there is one";
+    EXPECT_FALSE(plan.note_block("output/block2"));
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0) & block, 0U);
+    EXPECT_TRUE(plan.note_block("output/block1"));
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0) & block, block);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 1) & block, 0U) << "outputs are due, and these are none of them";
+    plan.note_tensor(tensor("output/block1", Role::kBlockOutput));
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 1), What::kNothing);
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 4), What::kStatistics);
+}
+
+TEST(CapturePlan, TheUsersCollectionsAreWaitedForAtTheStepsAtWhichTheyAreDue) {
+    CapturePlan plan =
+        plan_of({.requirements = {asked("mine", {.every = 2}), asked("found"), need("rules", {})},
+                 .collections = {{"mine", {"^output/no"}, {}},
+                                 {"found", {"^weight/"}, {}},
+                                 {"rules", {"^output/not"}, {}},
+                                 {"nobodys", {"^output/never"}, {}}}});
+    plan.note_tensor(tensor("weight/a", Role::kWeight));
+    for (const model::StepIndex step : {0U, 1U, 2U, 3U}) plan.note_end(Mode::kTrain, step);
+    EXPECT_TRUE(plan.take_unmatched(3, false).empty());
+    plan.note_end(Mode::kEval, 4);
+    EXPECT_TRUE(plan.take_unmatched(3, false).empty());
+    plan.note_end(Mode::kTrain, 4);
+    const auto told = plan.take_unmatched(3, false);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0].name, "mine");
+    EXPECT_FALSE(plan.is_waiting());
+    CapturePlan next = plan_of(plan.config());
+    next.take_over(plan);
+    next.note_end(Mode::kTrain, 6);
+    for (const auto& each : next.take_unmatched(1, true)) EXPECT_NE(each.name, "mine") << "told before";
+}
+
+TEST(CapturePlan, WhatUsersHandOverIsWaitedForUntilTheEnd) {
+    CapturePlan plan = plan_of_pattern("^metric/accuracy");
+    EXPECT_TRUE(plan.take_unmatched(3, true).empty()) << "it was never due";
+    for (const model::StepIndex step : {0U, 1U, 2U, 3U}) plan.note_end(Mode::kTrain, step);
+    EXPECT_TRUE(plan.take_unmatched(3, false).empty());
+    EXPECT_EQ(plan.take_unmatched(3, true).size(), 1U);
 }
 
 }  // namespace

@@ -572,7 +572,8 @@ TEST(CaptureSession, ALossThatTurnsBadKeepsItsNeighbourhoodOnce) {
     const TensorId weight = session->register_tensor(tensor("weight/a", Role::kWeight));
     const TensorId label = session->register_tensor(tensor("label/mse_loss", Role::kLabel));
     constexpr RoleMask kOnlyWhereAsked = mask_of(Role::kPrediction) | mask_of(Role::kLabel) |
-                                         mask_of(Role::kAttention) | mask_of(Role::kGradientBefore);
+                                         mask_of(Role::kAttention) | mask_of(Role::kGradientBefore) |
+                                         mask_of(Role::kBlockOutput);
     std::vector<RoleMask> due;
     for (int step = 0; step < 10; ++step) {
         session->observe_scalar(Mode::kTrain, loss, step >= 2 ? kNan : 1);
@@ -670,6 +671,27 @@ TEST(CaptureSession, WhatCannotBeReducedIsNamedOnceAndCountedOnceAtAStep) {
     ASSERT_EQ(run.events.size(), 2U);
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(run.events[i].kind, "tensor_skipped");
     EXPECT_NE(run.events[0].json.find("weight/complex"), std::string::npos);
+}
+
+TEST(CaptureSession, WhatItsCallerCannotReadIsNamedOnceAndOfMoreThanAHundredOnlyHowMany) {
+    storage::MemoryFileSystem files;
+    auto session = open("/run", {need("weights", 1)}, files);
+    std::vector<TensorId> ids;
+    for (int i = 0; i < 103; ++i)
+        ids.push_back(session->register_tensor(tensor("weight/" + std::to_string(i), Role::kWeight)));
+    for (int step = 0; step < 2; ++step) {
+        for (const TensorId id : ids) session->cannot_take(Mode::kTrain, id, "it is quantized");
+        std::ignore = session->end_step();
+    }
+    session->cannot_take(Mode::kTrain, kNoTensor, "nobody knows it");
+    EXPECT_EQ(session->counts().tensors_skipped, 2U * 103);
+    session->close(10s);
+    const Recorded run = read_back("/run", files);
+    ASSERT_EQ(run.events.size(), 101U);
+    EXPECT_EQ(run.events[0].json, R"({"tensor":"weight/0","reason":"it is quantized"})");
+    EXPECT_EQ(run.events[99].kind, "tensor_skipped");
+    EXPECT_EQ(run.events[100].kind, "tensors_skipped");
+    EXPECT_EQ(run.events[100].json, R"({"more":3})");
 }
 
 TEST(CaptureSession, IdsThatNobodyRegisteredDoNothing) {

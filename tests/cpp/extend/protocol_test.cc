@@ -116,6 +116,8 @@ TEST(StepEncoderTest, TellsWhatATensorIsOnce) {
     EXPECT_EQ(step["training"]["model_type"], "Net");
     ASSERT_EQ(step["tensors"].size(), 2U);
     EXPECT_EQ(step["tensors"][0]["new"]["name"], "gradient/fc1.weight");
+    EXPECT_EQ(step["tensors"][0]["new"]["original_name"], "gradient/Net_fc1.weight");
+    EXPECT_EQ(step["tensors"][0]["new"]["original_collections"], json({"all", "default"}));
     EXPECT_EQ(step["tensors"][0]["statistics"], json({4, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0}));
     EXPECT_EQ(step["tensors"][0]["raw"], json({"int8", {2, 2}, 0, 4}));
     EXPECT_EQ(told.blob, std::string("\1\2\3\4"));
@@ -205,20 +207,43 @@ TEST(AnswerTest, TooManyEventsAreGarbage) {
 
 constexpr std::string_view kRule =
     R"({"class": "Big", "name": "big", "severity": "warning", "everything": false,
-    "parameters": [{"name": "limit", "type": "number", "default": 2, "min": 0, "max": 10}],
-    "needs": [{"collection": "losses", "mode": "train", "what": ["statistics", "raw"], "every": 5}]})";
+    "parameters": [{"name": "limit", "type": "number", "default": 2, "min": 0, "max": 10}]})";
+constexpr std::string_view kNeeds =
+    R"({"needs": [{"collection": "losses", "mode": "train", "what": ["statistics", "raw"], "every": 5}]})";
 
-TEST(DescriptionTest, SaysWhatARuleIsAndNeeds) {
+TEST(DescriptionTest, SaysWhatARuleIs) {
     const auto rules = rules_from_answer(R"({"rules": [)" + std::string(kRule) + "]}");
     ASSERT_TRUE(rules.is_ok()) << rules.status().message();
     ASSERT_EQ(rules->size(), 1U);
     const PythonRuleInfo& rule = rules->front();
     EXPECT_EQ(rule.class_name, "Big");
     EXPECT_EQ(rule.info.parameters.at(0).max, 10);
-    ASSERT_EQ(rule.needs.size(), 1U);
-    EXPECT_EQ(rule.needs[0].asked_by, "big");
-    EXPECT_EQ(rule.needs[0].schedule.every, 5U);
-    EXPECT_TRUE(has(rule.needs[0].what, model::What::kRaw));
+}
+
+TEST(NeedsTest, SayWhatIsCapturedAndForWhom) {
+    const auto needs = needs_from_answer(kNeeds, "big");
+    ASSERT_TRUE(needs.is_ok()) << needs.status().message();
+    ASSERT_EQ(needs->size(), 1U);
+    EXPECT_EQ(needs->front().asked_by, "big");
+    EXPECT_EQ(needs->front().schedule.every, 5U);
+    EXPECT_TRUE(has(needs->front().what, model::What::kRaw));
+}
+
+TEST(NeedsTest, WhatIsWrongIsNamed) {
+    const auto with = [](std::string_view from, std::string_view to) {
+        std::string needs(kNeeds);
+        needs.replace(needs.find(from), from.size(), to);
+        return needs_from_answer(needs, "big").status().message();
+    };
+    EXPECT_NE(with("\"raw\"", "\"everything\"").find("a need of 'everything'"), std::string::npos);
+    EXPECT_NE(with("\"train\"", "\"test\"").find("mode 'test'"), std::string::npos);
+}
+
+TEST(AnswerTest, AnErrorOfMemoryIsTold) {
+    EXPECT_TRUE(done_from_answer("{}").is_ok());
+    EXPECT_EQ(done_from_answer(R"({"error": "a"})").code(), base::Code::kInvalidArgument);
+    EXPECT_EQ(done_from_answer(R"({"error": "a", "out_of_memory": true})").code(),
+              base::Code::kResourceExhausted);
 }
 
 TEST(DescriptionTest, WhatIsWrongIsNamed) {
@@ -231,8 +256,6 @@ TEST(DescriptionTest, WhatIsWrongIsNamed) {
     EXPECT_NE(with("\"big\"", "\"two words\"").find("rule 'two words'"), std::string::npos);
     EXPECT_NE(with("\"warning\"", "\"fatal\"").find("no severity 'fatal'"), std::string::npos);
     EXPECT_NE(with("\"default\": 2", "\"default\": 20").find("limit: 20 is out of range"), std::string::npos);
-    EXPECT_NE(with("\"raw\"", "\"everything\"").find("a need of 'everything'"), std::string::npos);
-    EXPECT_NE(with("\"train\"", "\"test\"").find("mode 'test'"), std::string::npos);
     EXPECT_NE(with("\"number\"", "\"matrix\"").find("type 'matrix'"), std::string::npos);
 }
 

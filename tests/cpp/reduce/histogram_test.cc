@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <string_view>
 
 #include "reduce/strided_tensor.h"
 #include "traindbg/reduce/reducer.h"
@@ -30,9 +31,13 @@ Histogram reference_histogram(const std::vector<double>& values) {
 }
 
 void expect_exact(const StridedTensor& tensor) {
-    const auto got = histogram(tensor.view());
-    ASSERT_TRUE(got.is_ok()) << got.status().to_string();
-    EXPECT_EQ(*got, reference_histogram(tensor.values()));
+    const Histogram want = reference_histogram(tensor.values());
+    for (const std::string_view kernel : available_kernels()) {
+        const auto got = histogram_with_kernel(kernel, tensor.view());
+        ASSERT_TRUE(got.is_ok()) << got.status().to_string();
+        EXPECT_EQ(*got, want) << kernel;
+    }
+    EXPECT_EQ(*histogram(tensor.view()), want);
 }
 
 // Every octave of every type, both signs, and what is no number.

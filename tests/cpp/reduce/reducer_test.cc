@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -14,6 +16,7 @@
 #include <string>
 
 #include "reduce/strided_tensor.h"
+#include "traindbg/reduce/kernels.h"
 
 namespace traindbg::reduce {
 namespace {
@@ -181,34 +184,89 @@ TEST(Reducer, KernelsEndWithThePlainOneAndUnknownNamesAreRefused) {
     const float value = 1;
     const TensorView view{&value, DType::kFloat32, {&size, 1}, {}};
     EXPECT_EQ(statistics_with_kernel("mmx", view).status().code(), Code::kNotFound);
+    EXPECT_EQ(histogram_with_kernel("mmx", view).status().code(), Code::kNotFound);
 }
 
-TEST(Reducer, EveryRealElementTypeIsRead) {
+#if defined(__x86_64__)  // elsewhere there is one
+TEST(KernelChoiceDeathTest, TheEnvironmentNamesTheKernel) {
+    // A process chooses once: each of these is a new one.
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const char* const set = std::getenv("TRAINDBG_KERNEL");
+    const std::string before = set == nullptr ? "" : set;
+    std::vector<std::string> names;
+    for (const std::string_view name : available_kernels()) names.emplace_back(name);
+    const std::string best = names.front();
+    names.emplace_back("mmx");
+    for (const std::string& name : names) {
+        ::setenv("TRAINDBG_KERNEL", name.c_str(), 1);
+        const auto tell = [] {
+            std::fprintf(stderr, "chosen: %s;", std::string(kernel_name()).c_str());
+            std::_Exit(0);
+        };
+        EXPECT_EXIT(tell(), testing::ExitedWithCode(0), "chosen: " + (name == "mmx" ? best : name) + ";");
+    }
+    if (set == nullptr) ::unsetenv("TRAINDBG_KERNEL");
+    else ::setenv("TRAINDBG_KERNEL", before.c_str(), 1);
+}
+#endif
+
+TEST_P(Kernel, EveryElementTypeAgreesWithTheReference) {
     std::mt19937 random(7);
-    for (const DType dtype :
-         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kFloat8E4M3Fnuz, DType::kFloat8E5M2Fnuz,
-          DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64, DType::kUInt32,
-          DType::kUInt16, DType::kUInt8, DType::kBool}) {
-        for (const std::int64_t size : {1, 100, 3000}) {
-            StridedTensor data(dtype, {size});
-            // For fp8 these are bits: all values, NaN and infinities among them.
-            data.fill([&] { return static_cast<double>(random() % 256); });
-            const auto got = statistics(data.view());
-            ASSERT_TRUE(got) << got.status().message();
-            expect_close(*got, test::reference(data.values()), std::string(tensor::to_string(dtype)));
+    for (const DType dtype : test::real_types()) {
+        for (const std::int64_t size : {1, 3, 16, 100, 2047, 3000, 40'000}) {
+            // For fp8 whole numbers are bits: all values, NaN and infinities among them.
+            StridedTensor bits(dtype, {size});
+            bits.fill([&] { return static_cast<double>(random() % 256); });
+            // Those that cancel out, of which integers are as large as their type holds.
+            StridedTensor cancelling(dtype, {size});
+            cancelling.fill([&] { return normal(random, 0, 1e18); });
+            for (const StridedTensor& data : {bits, cancelling}) {
+                const auto got = statistics_with_kernel(GetParam(), data.view());
+                ASSERT_TRUE(got) << got.status().message();
+                expect_close(*got, test::reference(data.values()),
+                             std::string(tensor::to_string(dtype)) + " of " + std::to_string(size));
+            }
         }
     }
 }
 
-TEST(Reducer, LargeIntegersKeepTheirExtremes) {
-    StridedTensor data(DType::kInt64, {3});
-    data.set(0, -9007199254740991.0);
-    data.set(1, 5);
-    data.set(2, 9007199254740991.0);
-    const auto got = statistics(data.view());
+TEST_P(Kernel, IntegersAreExactUpToTheirMantissaAndTheNearestDoubleBeyond) {
+    const std::int64_t size = 3;
+    const std::int64_t exact[] = {-9007199254740991, 5, 9007199254740991};
+    const auto got = statistics_with_kernel(GetParam(), {exact, DType::kInt64, {&size, 1}, {}});
     ASSERT_TRUE(got);
     EXPECT_EQ(got->min, -9007199254740991.0);
     EXPECT_EQ(got->max, 9007199254740991.0);
+    const std::uint64_t beyond[] = {0, 5, UINT64_MAX};
+    const auto rounded = statistics_with_kernel(GetParam(), {beyond, DType::kUInt64, {&size, 1}, {}});
+    ASSERT_TRUE(rounded);
+    EXPECT_EQ(rounded->zero, 1U);
+    EXPECT_EQ(rounded->max, 18446744073709551616.0);
+}
+
+TEST_P(Kernel, DoublesKeepTheirExtremesToTheLastBit) {
+    StridedTensor data(DType::kFloat64, {3});
+    data.set(0, -1 - 1e-15);
+    data.set(2, 1 + 1e-15);
+    const auto got = statistics_with_kernel(GetParam(), data.view());
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->min, -1 - 1e-15);
+    EXPECT_EQ(got->max, 1 + 1e-15);
+}
+
+TEST_P(Kernel, AStreamIsACopyOfAnyLength) {
+    const auto kernel = find_kernel(GetParam());
+    ASSERT_TRUE(kernel);
+    std::vector<std::byte> from(5001);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7);
+    alignas(kStreamAlignment) std::array<std::byte, 5120> to;
+    for (const std::size_t bytes : {0U, 1U, 63U, 64U, 255U, 256U, 1024U, 4097U, 5000U}) {
+        to.fill(std::byte{0});
+        (*kernel)->stream(from.data() + 1, bytes, to.data());
+        EXPECT_TRUE(std::equal(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(bytes), from.begin() + 1))
+            << bytes;
+        EXPECT_EQ(to[bytes], std::byte{0}) << bytes;
+    }
 }
 
 TEST(Reducer, NoElementsGiveZeros) {
@@ -356,7 +414,7 @@ void expect_difference(const base::Result<DifferenceStatistics>& result, const S
     ASSERT_TRUE(result) << result.status().message();
     const Statistics& got = result->difference;
     const Statistics want = test::reference(difference_of(before, after));
-    constexpr double kOneRounding = 1.2e-7;
+    constexpr double kOneRounding = 0x1p-23;
     EXPECT_EQ(got.count, want.count);
     EXPECT_EQ(got.nan, want.nan);
     EXPECT_EQ(got.positive_infinite, want.positive_infinite);
@@ -688,7 +746,7 @@ UnitStatistics unit_reference(const StridedTensor& data, ActivationKind kind) {
     return out;
 }
 
-TEST(Units, EveryLayoutCountsAsTheReferenceDoes) {
+TEST_P(Kernel, UnitsOfEveryLayoutAreCountedAsTheReferenceDoes) {
     const std::vector<Layout> shapes = {
         {"scalar", 1, 0, {}, {}},
         {"one row of units", 100, 0, {100}, {1}},
@@ -716,7 +774,7 @@ TEST(Units, EveryLayoutCountsAsTheReferenceDoes) {
                     if (kind == ActivationKind::kRelu) return random() % 60 == 0 ? 1e-6 : 0.0;
                     return random() % 50 == 0 ? kNan : std::tanh(normal(random, 0, 3));
                 });
-                const auto got = unit_statistics(data.view(), kind);
+                const auto got = unit_statistics_with_kernel(GetParam(), data.view(), kind);
                 ASSERT_TRUE(got) << got.status().message();
                 EXPECT_EQ(*got, unit_reference(data, kind))
                     << layout.name << ", " << tensor::to_string(dtype) << ", " << model::to_string(kind);
@@ -744,10 +802,10 @@ TEST(Units, OnlyFloatsHaveThemAndAnEmptyBatchHasNone) {
 
 // ---- classes ----
 
-TEST(Classes, CountsLabelsPredictionsAndHits) {
+TEST_P(Kernel, ClassesCountLabelsPredictionsAndHits) {
     std::mt19937 random(11);
-    for (const std::int64_t classes : {2, 10, 511, 512, 513, 1500}) {
-        for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32}) {
+    for (const std::int64_t classes : {2, 3, 10, 17, 511, 512, 513, 1500}) {
+        for (const DType dtype : test::real_types()) {
             constexpr std::int64_t kSamples = 40;
             StridedTensor logits(dtype, {kSamples, classes});
             // Whole numbers give ties: the first of them counts.
@@ -766,7 +824,7 @@ TEST(Classes, CountsLabelsPredictionsAndHits) {
                 ++want.predictions[static_cast<std::size_t>(best)];
                 if (static_cast<std::size_t>(best) == label) ++want.hits[label];
             }
-            const auto got = class_counts(logits.view(), labels.view());
+            const auto got = class_counts_with_kernel(GetParam(), logits.view(), labels.view());
             ASSERT_TRUE(got) << got.status().message();
             EXPECT_EQ(*got, want) << classes << " of " << tensor::to_string(dtype);
         }
@@ -806,14 +864,14 @@ TEST(Classes, LabelsOutsideAreSkipped) {
     EXPECT_EQ(skipped->labels, (std::vector<std::uint32_t>{0, 0}));
 }
 
-TEST(Classes, NanNeverWins) {
+TEST_P(Kernel, NanIsNeverTheLargestLogit) {
     StridedTensor logits(DType::kFloat32, {3, 3});
     logits.fill([] { return kNan; });
     logits.set(1, -kInfinity);  // [0, 1]: the only number of its row
     logits.set(5, 7);           // [1, 2]
     StridedTensor labels(DType::kInt64, {3});
     labels.fill([] { return 1.0; });
-    const auto got = class_counts(logits.view(), labels.view());
+    const auto got = class_counts_with_kernel(GetParam(), logits.view(), labels.view());
     ASSERT_TRUE(got);
     EXPECT_EQ(*got, (model::ClassCounts{{0, 3, 0}, {0, 1, 1}, {0, 1, 0}}));
 }

@@ -212,7 +212,7 @@ inline model::Statistics reference(const std::vector<double>& values) {
     return out;
 }
 
-// What reducer.h promises; `of_squares`: of l2 and std, relatively.
+// What reducer.h promises, to the digit; `of_squares`: of l2 and std, relatively.
 inline void expect_close(const model::Statistics& got, const model::Statistics& want, const std::string& what,
                          double of_squares = 1e-5) {
     SCOPED_TRACE(what);

@@ -280,6 +280,26 @@ TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
     EXPECT_TRUE(has(page, "<dt>Not seen</dt><dd>attention maps: the model is compiled</dd>"));
 }
 
+TEST(HtmlReportTest, WhatWasSkippedAndWhatFailedIsToldOnceForAReason) {
+    const TemporaryDirectory directory;
+    const SampleRun sample = make_sample_run({40, 1, false});
+    std::vector<std::pair<std::string, std::string>> events;
+    for (const char* name : {"a", "b", "b", "c", "d", "e"})  // one of them by two workers
+        events.emplace_back("tensor_skipped", std::string(R"({"tensor":"buffer/)") + name +
+                                                  R"(","reason":"it is <quantized>"})");
+    events.emplace_back("tensor_skipped", R"({"tensor":"output/0","reason":"it is nested"})");
+    events.emplace_back("tensors_skipped", R"({"more":7})");
+    events.emplace_back("hook_error", R"({"part":"optimizer","error":"ValueError: no","step":3})");
+    events.emplace_back("hook_off", R"({"part":"optimizer","error":"","failures":3,"step":5})");
+    write_run(sample, directory.path(), events);
+    const std::string page = report_of(directory.path(), sample.verdict);
+    EXPECT_TRUE(has(page, "<dd>buffer/a, buffer/b, buffer/c and 2 more: it is &lt;quantized&gt;</dd>"));
+    EXPECT_TRUE(has(page, "<dd>output/0: it is nested</dd>"));
+    EXPECT_TRUE(has(page, "<dd>and 7 tensors more, which events do not name</dd>"));
+    EXPECT_TRUE(has(page, "<dt>Failed</dt><dd>optimizer, first at step 3: ValueError: no</dd>"));
+    EXPECT_TRUE(has(page, "optimizer: off after 3 failures; nothing of it is recorded from step 5 on"));
+}
+
 TEST(HtmlReportTest, TornTailIsToldInTheBanner) {
     const TemporaryDirectory directory;
     const SampleRun sample = make_sample_run({40, 1, true});

@@ -95,7 +95,7 @@ TEST(HookJson, WithoutCollectionsThoseOfTheHookOrTheLosses) {
         EXPECT_EQ(settings.captures[0].schedule.every, 500U);
     }
     const Settings all = read(R"({"HookParameters": {"save_all": "true", "include_regex": "conv1"}})");
-    EXPECT_EQ(all.captures.size(), 9U);
+    EXPECT_EQ(all.captures.size(), 10U);
     ASSERT_EQ(all.collections.size(), 1U);
     EXPECT_EQ(all.collections[0], (model::CollectionSpec{"default", {"conv1"}, {}}));
 }

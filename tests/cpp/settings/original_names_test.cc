@@ -20,6 +20,7 @@ std::vector<std::string> found_by(const std::string& pattern) {
                                                     "activation/block.relu",
                                                     "activation/relu@2",
                                                     "output/relu.proj",
+                                                    "output/model",
                                                     "input/0",
                                                     "loss/cross_entropy",
                                                     "loss/mse_loss",
@@ -48,6 +49,13 @@ TEST(OriginalNames, OutputsOfModules) {
     EXPECT_EQ(found_by("^relu_output"), (Names{"activation/relu", "activation/relu@2"}));
     EXPECT_EQ(found_by("tanh_output|^conv1_output"), Names{"output/conv1"});
     EXPECT_EQ(found_by("conv\\d_output"), Names{"output/conv1"});
+}
+
+TEST(OriginalNames, TheOutputOfTheModelHasTheNameOfItsClass) {
+    EXPECT_EQ(found_by("Net_output_0"), Names{"output/model"});
+    EXPECT_EQ(found_by("^Net_output"), Names{"output/model"});
+    EXPECT_EQ(found_by("DiceLoss_output_0"), Names{}) << "it is no model";
+    EXPECT_EQ(found_by("Mixed_5b_output_0"), Names{}) << "it is a module's name";
 }
 
 TEST(OriginalNames, ParametersBehindTheClassOfTheModel) {

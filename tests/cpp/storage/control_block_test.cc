@@ -61,7 +61,7 @@ TEST_F(ControlBlockTest, CorrectionsAreCountedAndSeenByTheOther) {
     (*supervisor)->request_lower_lr();
     (*supervisor)->request_lower_lr();
     (*supervisor)->request_roll_back(1ULL << 40U);
-    (*supervisor)->request_checkpoint();
+    (*supervisor)->request_checkpoint(7);
     const CorrectionsAsked expected{.lower_lr = 2, .roll_back = 1, .bad_since = 1ULL << 40U, .checkpoint = 1};
     EXPECT_EQ((*training)->corrections_asked(), expected);
     EXPECT_FALSE((*training)->stop_requested());

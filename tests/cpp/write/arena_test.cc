@@ -1,6 +1,7 @@
 #include "traindbg/write/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,15 +95,66 @@ TEST(Arena, BlocksOutliveTheArenasOwner) {
     EXPECT_EQ(moved.bytes()[999], std::byte{1});
 }
 
-TEST(Arena, TwoThreadsNeverShareABlock) {
-    const auto arena = Arena::create(kMiB).value();
+// Whether there is memory for the page at `address`.
+bool is_resident(const std::byte* address) {
+    const auto page = reinterpret_cast<std::uintptr_t>(address) / 4096 * 4096;
+    unsigned char state = 0;
+    EXPECT_EQ(::mincore(reinterpret_cast<void*>(page), 1, &state), 0);
+    return (state & 1) != 0;
+}
+
+TEST(Arena, MemoryComesAsFarAsBlocksReach) {
+    const auto arena = Arena::create(64 * kMiB).value();
+    EXPECT_EQ(arena->bytes_touched(), 0U);
+    const auto small = arena->take(3000, 0ns);
+    const std::byte* const begin = small->bytes().data();
+    EXPECT_EQ(arena->bytes_touched(), 2 * kMiB);
+    EXPECT_FALSE(is_resident(begin + 2 * kMiB));
+    EXPECT_FALSE(is_resident(begin + 63 * kMiB));
+    const auto large = arena->take(5 * kMiB, 0ns);
+    EXPECT_EQ(arena->bytes_touched(), 6 * kMiB);
+    EXPECT_FALSE(is_resident(begin + 6 * kMiB));
+    const auto rest = arena->take(57 * kMiB, 0ns);
+    EXPECT_EQ(arena->bytes_touched(), 64 * kMiB);
+}
+
+#if defined(MADV_POPULATE_WRITE)
+TEST(Arena, MemoryOfABlockIsThereBeforeItIsWrittenTo) {
+    const auto arena = Arena::create(16 * kMiB).value();
+    if (::madvise(nullptr, 0, MADV_POPULATE_WRITE) != 0) GTEST_SKIP() << "this system fills nothing in";
+    const auto block = arena->take(5 * kMiB, 0ns);
+    for (std::size_t at = 0; at < 5 * kMiB; at += 4096)
+        ASSERT_TRUE(is_resident(block->bytes().data() + at)) << at;
+}
+#endif
+
+TEST(Arena, SmallStepsUseTheSameMemoryAgainAndAgain) {
+    const auto arena = Arena::create(64 * kMiB).value();
+    const std::byte* const begin = arena->take(1, 0ns)->bytes().data();
+    for (int step = 0; step < 10'000; ++step) {
+        const auto first = arena->take(3000, 0ns);
+        const auto second = arena->take(30'000, 0ns);
+        ASSERT_EQ(first->bytes().data(), begin);
+    }
+    EXPECT_EQ(arena->bytes_touched(), 2 * kMiB);
+}
+
+TEST(Arena, AnArenaOfAnOddSizeIsUsedToItsEnd) {
+    const auto arena = Arena::create(3 * kMiB).value();
+    const auto block = arena->take(3 * kMiB, 0ns);
+    std::fill(block->bytes().begin(), block->bytes().end(), std::byte{1});
+    EXPECT_EQ(arena->bytes_touched(), 3 * kMiB);
+}
+
+void take_in_two_threads(std::size_t capacity) {
+    const auto arena = Arena::create(capacity).value();
     std::vector<std::jthread> threads;
     std::atomic<int> wrong{0};
     for (unsigned id = 1; id <= 2; ++id)
         threads.emplace_back([&, id] {
             std::mt19937 random(id);
             std::vector<std::pair<ArenaBlock, std::byte>> held;
-            for (int i = 0; i < 1500; ++i) {
+            for (int i = 0; i < 800; ++i) {
                 const auto mark = static_cast<std::byte>(random());
                 if (auto block = arena->take(1 + random() % 50'000, 0ns)) {
                     std::fill(block->bytes().begin(), block->bytes().end(), mark);
@@ -120,6 +172,10 @@ TEST(Arena, TwoThreadsNeverShareABlock) {
     EXPECT_EQ(wrong.load(), 0);
     EXPECT_EQ(arena->bytes_in_use(), 0U);
 }
+
+TEST(Arena, TwoThreadsNeverShareABlock) { take_in_two_threads(kMiB); }
+
+TEST(Arena, MemoryThatAnotherThreadFillsInKeepsWhatIsWrittenThere) { take_in_two_threads(16 * kMiB); }
 
 TEST(Arena, InTheChildOfAForkThereIsNone) {
     const auto arena = Arena::create(kMiB).value();

@@ -42,6 +42,7 @@ __all__ = ["Watcher", "is_watched", "log", "save", "watch"]
 _process_prepared = False
 _supervisors: list[subprocess.Popen[bytes]] = []
 _runs_named = 0
+_are_values_compiled = False  # calls of `log` or `save`, in this process
 
 
 def _after_fork_in_child() -> None:
@@ -150,14 +151,32 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
 
 def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
-    if not torch.compiler.is_compiling() and recordings.current is not None:
+    if torch.compiler.is_compiling():
+        _note_compiled_value()
+    elif recordings.current is not None:
         recordings.current.user_values.metric(name, value)
 
 
 def save(name: str, tensor: Any) -> None:
     """See `traindbg.save`."""
-    if not torch.compiler.is_compiling() and recordings.current is not None:
+    if torch.compiler.is_compiling():
+        _note_compiled_value()
+    elif recordings.current is not None:
         recordings.current.user_values.save(name, tensor)
+
+
+def _note_compiled_value() -> bool:
+    """Something that calls `log` or `save` is being compiled: it will run without them."""
+    global _are_values_compiled
+    _are_values_compiled = True
+    if recordings.current is not None:
+        guarded("compiled values", recordings.current.unseen.compiled_values)
+    return True
+
+
+# What `torch.compiler.assume_constant_result` does, without its import of the compiler. That calls
+# the function while it compiles and keeps the result: no graph is broken, and nothing called later.
+vars(_note_compiled_value)["_dynamo_marked_constant"] = True
 
 
 def watch(
@@ -392,6 +411,8 @@ def _begin(
     recording.listen()
     recording.ends.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)
+    if _are_values_compiled:
+        guarded("compiled values", recording.unseen.compiled_values)
     return recording.add(root, optimizer, compiled)
 
 

@@ -130,7 +130,9 @@ Result<Seen> look_at(const std::string& path, storage::FileSystem& files) {
     for (const read::RunEvent& event : run->events()) {
         const Json json = Json::parse(event.json, nullptr, /*allow_exceptions=*/false);
         std::pair<std::string, std::string> found;
-        if (event.kind == "not_captured") found = {text_at(json, "what"), text_at(json, "reason")};
+        // What no tensor matches, is told by the plan that is explained.
+        if (event.kind == "not_captured" && !json.contains("collection"))
+            found = {text_at(json, "what"), text_at(json, "reason")};
         else if (event.kind == "tensor_skipped") found = {text_at(json, "tensor"), text_at(json, "reason")};
         else if (event.kind == "hook_error") found = {text_at(json, "part"), text_at(json, "error")};
         if (!found.first.empty() && known.insert(found).second) seen.not_captured.push_back(std::move(found));
@@ -611,7 +613,8 @@ class ExplainPlanVerb final : public Verb {
             if (id != last) {
                 Json entry = model::to_json(costs.tensors()[id]);
                 entry.erase("id");
-                std::vector<std::string> collections = costs.plan().collections_of(costs.tensors()[id].name);
+                std::vector<std::string> collections =
+                    costs.plan().collections_of(costs.tensors()[id].name, costs.tensors()[id].role);
                 collections.insert(collections.begin(),
                                    std::string(model::collection_of(costs.tensors()[id].role)));
                 entry["collections"] = collections;

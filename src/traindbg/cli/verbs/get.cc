@@ -16,6 +16,7 @@
 #include "traindbg/model/json.h"
 #include "traindbg/read/merged_series.h"
 #include "traindbg/read/run.h"
+#include "traindbg/report/capture_notes.h"
 
 namespace traindbg::cli {
 namespace {
@@ -157,10 +158,15 @@ class GetVerb final : public Verb {
             std::erase_if(*series, [&](const Point& point) { return !is_wanted(point.mode, point.step); });
             all.push_back({worker, std::move(series).value()});
         }
-        if (all.empty()) return fail(console, problem);
+        if (all.empty()) {
+            const std::string why = report::why_not_captured(run, tensor_);
+            if (why.empty()) return fail(console, problem);
+            return fail(console,
+                        {base::Code::kNotFound, base::printable(tensor_ + ": not captured: " + why)});
+        }
         const std::vector<read::Damage>& damage = run.damage();
         if (json_) print_json(all, statistic, damage, console);
-        else print_table(all, statistic, console);
+        else print_table(all, statistic, run, console);
         warn_of_damage(console, *path, damage);
         return kExitClean;
     }
@@ -187,7 +193,7 @@ class GetVerb final : public Verb {
         } else {
             print_header(statistic, console);
             print_points("all", points, console);
-            if (points.empty()) console.error("no step matches\n");
+            if (points.empty()) say_nothing_matches(run, console);
         }
         if (!merged->left_out.empty())
             console.error(base::format("{} steps are left out, because a worker or a part is missing there\n",
@@ -248,7 +254,14 @@ class GetVerb final : public Verb {
         }
     }
 
-    void print_table(const std::vector<WorkerSeries>& all, const std::string& statistic,
+    void say_nothing_matches(const read::Run& run, Console& console) const {
+        const std::string why = report::why_not_captured(run, tensor_);
+        console.error(why.empty()
+                          ? "no step matches\n"
+                          : base::format("no step matches: {}\n", base::printable("not captured: " + why)));
+    }
+
+    void print_table(const std::vector<WorkerSeries>& all, const std::string& statistic, const read::Run& run,
                      Console& console) const {
         print_header(statistic, console);
         bool any = false;
@@ -256,7 +269,7 @@ class GetVerb final : public Verb {
             any = any || !one.points.empty();
             print_points(base::format("{}", one.worker), one.points, console);
         }
-        if (!any) console.error("no step matches\n");
+        if (!any) say_nothing_matches(run, console);
     }
 
     std::string run_;

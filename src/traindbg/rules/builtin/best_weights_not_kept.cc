@@ -1,5 +1,6 @@
 // Weights that were kept to go back to them, and are not kept: they are the model's own memory.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -8,8 +9,11 @@
 #include <vector>
 
 #include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_loss.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -19,11 +23,13 @@ const model::RuleInfo kBestWeightsNotKept = {
     .title = "Best weights not kept",
     .summary =
         "Weights that were kept to go back to are loaded, or saved, and are what the model holds anyway: "
-        "state_dict() was not copied, or what was read was lost. Or the last ones are kept as the best.",
+        "state_dict() was not copied, or what was read was lost. Or the last ones are kept as the best, or "
+        "the "
+        "worst ones.",
     .when =
         "Weights that were kept with state_dict(), to go back to, are loaded or saved later, but what was "
-        "kept is the model's own memory, not a copy. Or the model that was saved is read again and lost, or "
-        "every evaluation counts as the best.\n"
+        "kept is the model's own memory, not a copy. Or the saved model is read and lost, or every "
+        "evaluation counts as the best, or the worst.\n"
         "- Loaded (warning): load_state_dict() of a model that is trained is given tensors that are, "
         "parameter by parameter, the model's own memory. state_dict() returned them, or the last state of "
         "the model before them, one or more optimizer steps earlier, and the weights have changed since.\n"
@@ -53,6 +59,11 @@ const model::RuleInfo kBestWeightsNotKept = {
         "- Best value, not judged: weights that are all kept, in a list or each under a name with a part "
         "that "
         "a loop sets, as the epoch's number; a name that a star import may have brought.\n"
+        "- Worst weights (warning), told at the end: after the last step load_state_dict() gave all that is "
+        "trained the weights that state_dict() was asked for last, some steps earlier. The evaluation of "
+        "that "
+        "time, or the first one after it, has the highest loss of all. Five evaluations or more came after "
+        "it, each with at least a fifth less, and the training has come far.\n"
         "- Values are compared only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
@@ -88,6 +99,11 @@ class BestWeightsNotKept final : public Rule {
     explicit BestWeightsNotKept(const Parameters&) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (loop_fact(step, "trainings") || loop_fact(step, "weights_of_start")) evaluations_.clear();
+        const bool is_over = evaluation_.observe(step);
+        loss_.observe(step);
+        if (is_over && evaluations_.size() < kMostKnown)
+            evaluations_.push_back({step.step(), evaluation_.values().back()});  // of as many batches each
         if (step.mode() != model::Mode::kTrain || step.record->scalars.empty()) return;
         ++judged_;
         if (const std::optional<LoopFact> loaded = loop_fact(step, "live_state_loaded")) {
@@ -103,6 +119,10 @@ class BestWeightsNotKept final : public Rule {
         const std::optional<LoopFact> unset = loop_fact(step, "best_never_set"),
                                       worse = loop_fact(step, "best_never_set_worse");
         if (unset && worse) fire_unset(*unset, worse->value, sink);
+        const std::optional<LoopFact> since = loop_fact(step, "weights_put_back_since"),
+                                      later = loop_fact(step, "weights_put_back_later");
+        if (since && later && later->value == 0 && loss_.has_learned_much())
+            judge_put_back(since->value, step.step(), sink);
         // A state that was loaded, too, is told of already.
         if (loaded_ + swapped_ > 0) return;
         if (const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved")) {
@@ -199,16 +219,77 @@ class BestWeightsNotKept final : public Rule {
         finding.evidence.push_back({"steps since the weights were taken", told.value, "limit", 0});
         sink.fire(std::move(finding));
     }
+    // What the weights were worth tells the evaluation that is nearest to them: losses are lower when better,
+    // whatever number the program watched.
+    void judge_put_back(double since, model::StepIndex now, FindingSink& sink) const {
+        const double taken = static_cast<double>(now) - since;
+        if (since <= 0 || taken < 0 || evaluations_.size() <= kFewestLater) return;
+        const auto distance = [taken](const Evaluated& each) {
+            return std::abs(static_cast<double>(each.step) - taken);
+        };
+        std::size_t near = 0;
+        double between = since;  // steps
+        for (std::size_t i = 0; i < evaluations_.size(); ++i) {
+            if (distance(evaluations_[i]) < distance(evaluations_[near])) near = i;
+            if (i > 0)
+                between =
+                    std::min(between, static_cast<double>(evaluations_[i].step - evaluations_[i - 1].step));
+        }
+        const Evaluated& own = evaluations_[near];
+        if (distance(own) > between || evaluations_.size() - near <= kFewestLater || own.loss <= 0) return;
+        double best = own.loss;
+        for (std::size_t i = 0; i < evaluations_.size(); ++i) {
+            const double loss = evaluations_[i].loss;
+            if (loss > (i > near ? kClearlyLess : 1) * own.loss) return;
+            best = std::min(best, loss);
+        }
+        model::Finding finding;
+        finding.key = "worst";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = static_cast<model::StepIndex>(taken);
+        finding.message = base::format(
+            "After step {} the model was given the weights of step {:.0f} as those to keep. They are the "
+            "worst "
+            "of all: the evaluation loss was {} {} step {}, lower at all of the {} evaluations after that, "
+            "and "
+            "{} at best.",
+            now, taken, base::human_number(own.loss),
+            static_cast<double>(own.step) > taken ? "still, after" : "after", own.step,
+            evaluations_.size() - 1 - near, base::human_number(best));
+        finding.fix =
+            "See which values count as better: mode \"min\" is right for a loss, \"max\" for an accuracy or "
+            "a "
+            "score; the best value begins at infinity for the one, and at minus infinity for the other.";
+        finding.evidence.push_back({"evaluation loss of the weights", own.loss, "at best", best});
+        finding.plots = {{evaluation_.function(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     // " (train.py:42)", or nothing.
     [[nodiscard]] static std::string in_line(const LoopFact& told) {
         return told.place.empty() ? std::string() : base::format(" ({})", told.place);
     }
 
+    // An evaluation, and the training's steps by then.
+    struct Evaluated {
+        model::StepIndex step = 0;
+        double loss = 0;
+    };
+    static constexpr std::size_t kMostKnown = 4096;
+    static constexpr std::size_t kFewestLater = 5;  // evaluations after the weights were kept
+    static constexpr double kClearlyLess = 0.8;     // of the loss of those weights
+
     std::uint64_t judged_ = 0, loaded_ = 0, swapped_ = 0;
+    TrainingLoss loss_;
+    EvaluationLoss evaluation_;
+    std::vector<Evaluated> evaluations_;
 };
 
 std::vector<model::Requirement> best_weights_not_kept_needs(const Parameters&) {
-    return {loop_requirement(kBestWeightsNotKept.name)};
+    std::vector<model::Requirement> all = loss_requirements(kBestWeightsNotKept.name);
+    all.push_back(loop_requirement(kBestWeightsNotKept.name));
+    all.push_back(evaluation_loss_requirement(kBestWeightsNotKept.name));
+    return all;
 }
 
 }  // namespace

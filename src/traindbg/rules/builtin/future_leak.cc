@@ -22,7 +22,8 @@ const model::RuleInfo kFutureLeak = {
         "- Layers with attention: the mask shows the next position, or half of all later ones.\n"
         "- Other layers: a bidirectional recurrent layer. A convolution, a mean or a maximum over one "
         "dimension that is padded on both sides. A matrix that mixes positions (a spatial gate, a mixer) "
-        "with anything above its diagonal.\n"
+        "with anything above its diagonal. A convolution by a Fourier transform (torch.fft) of too few "
+        "positions: what goes beyond the end comes in at the front.\n"
         "- Several inputs: where another input is as long, as in a translation model, all such layers must "
         "let positions see later ones.\n"
         "- By a probe (error): with --probe, in `looks` probes in a row, a copy of the model in evaluation "
@@ -89,7 +90,8 @@ class FutureLeak final : public Rule {
             "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
             "nn.Transformer.generate_square_subsequent_mask, or is_decoder=True in the configuration of a "
             "model of transformers) for attention, bidirectional=False for a recurrent layer, padding on the "
-            "left only for a convolution, weight.tril() for a matrix over positions.",
+            "left only for a convolution (by a Fourier transform n=2 * length), weight.tril() for a matrix "
+            "over positions.",
             later->place.empty() ? std::string_view("the model") : later->place);
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));

@@ -36,7 +36,8 @@ const model::RuleInfo kGradientClippedToNothing = {
         "- That number must be the same at all looks, and most values must be that far from 0. No update "
         "may ever have been above `update`. Warning, or a note (info) if the training has learned.\n"
         "- Shrinking limit (warning): at two looks or more, over the second half of the training and more, "
-        "the norm is less than `share` of what backward left and of what clipping left before.\n"
+        "or at three over the last two fifths, the norm is less than `share` of what backward left and of "
+        "what clipping left before.\n"
         "- The shrinking limit also needs that no update of a matrix is above `stopped` times the largest "
         "of this training, at a learning rate of a tenth of its peak or more.",
     .why =
@@ -110,7 +111,11 @@ class GradientClippedToNothing final : public Rule {
         if (updates_.last().largest > stopped_ * updates_.highest()) stop_looks_ = 0;
     }
     [[nodiscard]] bool has_stopped() const {
-        return stop_looks_ >= 2 && 2 * stop_first_ <= last_ && rates_.now() >= 0.1 * rates_.peak();
+        // Looks are far apart: where many show it, it began well before the first of them.
+        const bool is_long = 2 * stop_first_ <= last_ ||
+                             (stop_looks_ >= kManyLooks && static_cast<double>(last_ - stop_first_) >=
+                                                               kLongStop * static_cast<double>(last_));
+        return stop_looks_ >= 2 && is_long && rates_.now() >= 0.1 * rates_.peak();
     }
 
     // Whether the gradients look as if each value had been cut at one limit.
@@ -225,6 +230,8 @@ class GradientClippedToNothing final : public Rule {
     }
 
     static constexpr const char* kShrinks = "shrinks";
+    static constexpr std::uint64_t kManyLooks = 3;
+    static constexpr double kLongStop = 0.4;  // of the training, where many looks show it
     double share_, update_, stopped_;
     std::uint64_t stop_looks_ = 0;  // in a row, at which clipping leaves nothing that moves a weight
     model::StepIndex stop_first_ = 0;

@@ -68,7 +68,10 @@ const model::RuleInfo kLearningRateTooHigh = {
         "- For a loss that rises again, every typical update since its lowest was above a tenth of "
         "`update`, at two looks or more, and the learning rate is not below half of its peak. Not where the "
         "loss is the sum of several. The last of four or more evaluations is above twice the best of them: "
-        "data that gets harder raises the loss of the training alone.",
+        "data that gets harder raises the loss of the training alone.\n"
+        "- Rates that are tried out: where load_state_dict() sets all weights back to those of the start, "
+        "only what comes after that counts. Nothing is said while the rate is multiplied by one number at "
+        "every step, for 20 steps or more and to 100 times what it was.",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -76,7 +79,9 @@ const model::RuleInfo kLearningRateTooHigh = {
     .healthy =
         "L-BFGS, which looks for the size of its steps by itself. Large updates while a training learns, as "
         "Adam's first ones or those of small batches are; weights that start at zero; warm-up; several "
-        "optimizers that work against each other (a GAN); a loss made by hand, which need not fall.",
+        "optimizers that work against each other (a GAN); a loss made by hand, which need not fall; a test "
+        "of "
+        "many rates, if the weights are set back after it.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss.",
@@ -118,6 +123,7 @@ class LearningRateTooHigh final : public Rule {
             after_moves_.clear();
             start_before_ = std::max(start_before_, loss_.start());
         }
+        if (loop_fact(step, "weights_of_start")) begin_anew(sink);
         if (updates_.observe(step) && step.step() < kFirstMoves) moved_ += updates_.last().typical;
         summed_.observe(step);
         const double highest = loss_.highest();
@@ -144,6 +150,7 @@ class LearningRateTooHigh final : public Rule {
         if (updates_.count() < 3 || updates_.are_of_tables() || loss_.count() < kFirst) return;
         ++judged_;
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
+        if (rates_.is_tried_out()) return;  // what becomes of it shows when that is over
         const char* found = judge(step);
         if (found == nullptr) {
             if (firing_ != nullptr && (loss_.has_learned_much() || has_set_off())) {
@@ -178,6 +185,29 @@ class LearningRateTooHigh final : public Rule {
     static constexpr double kTimesBest = 2;  // an evaluation's loss, of one that gets worse
     static constexpr double kRises = 3;      // Mann-Kendall z
     static constexpr model::StepIndex kFirstMoves = 3;
+
+    // What was tried with other rates, say, is thrown away: no weight keeps anything of it.
+    void begin_anew(FindingSink& sink) {
+        if (firing_ != nullptr) {
+            model::Finding note;
+            note.key = firing_;
+            note.message =
+                "The loss rose, or did not fall, with large updates, and then all weights were set back to "
+                "those that the training had begun with.";
+            note.fix = "Nothing, if rates were only tried out.";
+            sink.take_back(std::move(note));
+            firing_ = nullptr;
+        }
+        moved_ = 0;
+        after_moves_.assign(kFirstMoves, 0);  // of the first steps no updates are known any more
+        peak_ = best_ = surprise_ = 0;
+        best_step_ = 0;
+        fallen_back_ = risen_ = 0;
+        evaluation_ = EvaluationLoss();
+        updates_ = WeightUpdates();
+        rates_ = LearningRates();
+        loss_.begin_anew();
+    }
 
     // Updates become smaller by themselves, as Adagrad's do: less than half of what the first ones were.
     [[nodiscard]] bool is_settling() const {

@@ -25,6 +25,8 @@ const model::RuleInfo kNoNonlinearity = {
         "them there is only what a pair may have, batch norm and average pooling. Rows of embeddings may "
         "come in beside the data.\n"
         "- Other pairs, note only (info): all other cases, such as a single pair.\n"
+        "- Weights that are computed from parameters, as weight_norm, spectral_norm and prune do, count as "
+        "weights.\n"
         "- Not counted: pairs whose inner width is smaller than what goes in and smaller than what comes "
         "out.",
     .why =

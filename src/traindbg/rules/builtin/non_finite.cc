@@ -91,6 +91,7 @@ Pass pass_of(Role role) {
         case Role::kLoop:
         case Role::kOptimizerState:
         case Role::kWeightUpdate:
+        case Role::kBlockOutput:                         // outputs of the modules inside say where
         case Role::kBuffer:                              // an attention mask is made of infinities
         case Role::kGradientBefore: return Pass::kNone;  // a loss scale may take them out of range
     }

@@ -1,6 +1,7 @@
 // A loop that computes losses, or gradients too, and never lets the optimizer use them.
 
 #include <optional>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
@@ -12,12 +13,20 @@ namespace {
 const model::RuleInfo kOptimizerNeverSteps = {
     .name = "optimizer_never_steps",
     .title = "Optimizer never steps",
-    .summary = "The run is over, and optimizer.step() was never called, perhaps not even backward().",
+    .summary =
+        "The run is over, and optimizer.step() was never called, perhaps not even backward(); or one of "
+        "several optimizers never stepped.",
     .when =
-        "When the recording ends: an optimizer was made for the model, none has stepped, and `backward()` "
-        "ran `passes` times or more (warning); or it never ran, and so many losses that gradients lead to "
-        "were computed in training mode (a note: perhaps nothing was to be trained). In both cases the first "
-        "elements of all parameters stayed as they were. 20 passes or losses at least are told.",
+        "An optimizer was made for what is trained, and it never stepped, although gradients came.\n"
+        "- No step: when the recording ends, an optimizer was made for the model, none has stepped, and "
+        "`backward()` ran `passes` times or more (warning).\n"
+        "- No gradients: `backward()` never ran, and `passes` losses or more that gradients lead to were "
+        "computed in training mode (a note: perhaps nothing was to be trained). In both cases the first "
+        "elements of all parameters stayed as they were. 20 passes or losses at least are told.\n"
+        "- One of several (warning): when the recording ends, parameters have gradients at every look "
+        "over `passes` steps or more, which another optimizer made. One optimizer of the process holds "
+        "them and never stepped. Their values are as an initialiser drew them, and nothing has changed "
+        "them since.",
     .why = "The weights stay as they are. Nothing is learned, and nothing fails: the loop looks busy.",
     .fix =
         "Call loss.backward() and then optimizer.step() for each batch. If nothing is to be trained: call "
@@ -26,12 +35,18 @@ const model::RuleInfo kOptimizerNeverSteps = {
         "A loop that changes weights by hand; evaluations of a loaded model in evaluation mode or without "
         "gradients; a training that was interrupted in its first step; a model without an optimizer, of "
         "which gradients are looked at; steps that a GradScaler leaves out (loss_scale_overflow tells of "
-        "those).",
-    .cost = "Before the first step: eight elements of each parameter at every tenth backward pass.",
+        "those). One of several optimizers that steps seldom, or that begins later; the optimizer of weights "
+        "that were loaded or trained before.",
+    .cost =
+        "Before the first step: eight elements of each parameter at every tenth backward pass. After it, of "
+        "64 parameters with gradients that are in no optimizer that has stepped: their first elements at "
+        "the looks of parameters_not_in_optimizer, and once a search for their optimizers among the objects "
+        "of the process.",
     .original = "",
     .source = "PyTorch documentation, torch.optim: taking an optimization step",
     .severity = model::Severity::kWarning,
-    .parameters = {{"passes", "passes", 20, 20, 1e9, "backward passes, or losses, without a step"}},
+    .parameters = {{"passes", "passes", 20, 20, 1e9,
+                    "backward passes, losses or steps of others, without a step"}},
 };
 
 class OptimizerNeverSteps final : public Rule {
@@ -41,6 +56,7 @@ class OptimizerNeverSteps final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         if (!step.record->scalars.empty()) ++judged_;
+        look_at_one_of_several(step);
         const std::optional<LoopFact> passes = loop_fact(step, "passes_without_step");
         const std::optional<LoopFact> losses = loop_fact(step, "losses_without_backward");
         const std::optional<LoopFact>& told = passes ? passes : losses;
@@ -69,12 +85,49 @@ class OptimizerNeverSteps final : public Rule {
         }
         sink.fire(std::move(finding));
     }
+    void on_end(FindingSink& sink) override {
+        // It may begin later, or step seldom: only the end tells.
+        if (idle_parameters_ <= 0 || static_cast<double>(last_look_ - first_look_) < least_) return;
+        model::Finding finding;
+        finding.key = "one of several";
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = idle_fact_;
+        finding.layer = idle_place_;
+        finding.message = base::format(
+            "{:.0f} parameters, the first of {}, got gradients from step {} to {}, and the optimizer that "
+            "holds them never stepped: they are as they were drawn, while another optimizer trains the rest.",
+            idle_parameters_, idle_place_, first_look_, last_look_);
+        finding.fix = base::format(
+            "Call step() of the optimizer that holds the parameters of {}, too, after loss.backward().",
+            idle_place_);
+        finding.evidence.push_back({"steps of another optimizer",
+                                    static_cast<double>(last_look_ - first_look_), "told from", least_});
+        sink.fire(std::move(finding));
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no training step and no loss in training mode was seen";
     }
 
   private:
+    // An optimizer that holds what gets gradients, beside one that steps.
+    void look_at_one_of_several(const model::StepView& step) {
+        if (loop_fact(step, "trainings")) idle_parameters_ = 0;
+        const std::optional<LoopFact> idle = loop_fact(step, "unstepped_optimizer");
+        if (!idle) return;
+        if (idle->value > 0) {
+            if (idle_parameters_ <= 0) first_look_ = step.step();
+            last_look_ = step.step();
+            idle_place_ = idle->place;
+            idle_fact_ = idle->tensor;
+        }
+        idle_parameters_ = idle->value;
+    }
+
+    // As the last look has it.
+    double idle_parameters_ = 0;
+    std::string idle_place_, idle_fact_;
+    model::StepIndex first_look_ = 0, last_look_ = 0;
     double least_;
     std::uint64_t judged_ = 0;
 };

@@ -59,6 +59,12 @@ const model::RuleInfo kSaturatedActivation = {
         "- Binary output, the loss: it is above 40 % of its start. Before that it was still falling, over "
         "the second half of the steps until then, by 1.5 times what chance does. Since then it is higher "
         "by a twentieth and by three times what chance does.\n"
+        "- Between the ends (warning): mse_loss or binary_cross_entropy compares the layer's values with "
+        "targets that lie within its range, and between the ends. The mean product of a value's distances "
+        "from both ends cannot be smaller than that of the targets, once these are learned.\n"
+        "- Between the ends, how much: that mean is at most a quarter of that of the targets at all looks, "
+        "eight or more, the first step among them. It is a tenth or less at the last three, after 100 "
+        "steps.\n"
         "- Gates (warning): at the first step all biases of an LSTM or GRU, those of input and state added "
         "up, are above `bias`, or all below its negative. They are beyond the reach of what the weights "
         "add. The training has not come far.\n"
@@ -128,6 +134,7 @@ class SaturatedActivation final : public Rule {
             place->second.shares.add(share);
             note_binary(place->second, share);
         }
+        look_between(step, sink);
         if (!any) return;
         ++judged_;
         judge(step, sink);
@@ -154,6 +161,10 @@ class SaturatedActivation final : public Rule {
     static constexpr double kTold = 0.6;
     // Of an output that the loss compares by way of something else.
     static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kHigher = 0.05;
+    // Of values beside the targets that they are compared with, of which the range is 1 wide.
+    static constexpr const char* kBetweenKey = "between";
+    static constexpr double kBetween = 0.08, kSmallRoom = 0.25, kNoRoom = 0.1, kSameSum = 1e-5;
+    static constexpr std::uint64_t kFewestCompared = 8, kUntilCompared = 100;
     static constexpr std::uint64_t kMiddle = 10, kLong = 150, kFirstFifth = 5;
 
     struct Layer {
@@ -306,6 +317,91 @@ class SaturatedActivation final : public Rule {
             return (other.role == model::Role::kWeight || other.role == model::Role::kGradient) &&
                    other.layer > info.layer;
         });
+    }
+
+    // A layer's values, as a loss function compares them with targets.
+    struct Compared {
+        model::TensorId layer = 0;
+        bool is_known = false;   // that the prediction is what this layer gave
+        bool may_be_all = true;  // targets lie within its range, and the room of the values was small
+        std::uint64_t looks = 0;
+        Recent shares{3};  // of the targets' room, that the values leave
+    };
+    // The mean product of the distances from both ends: 0 where all values are at one of them.
+    static double room_of(const model::Statistics& values, const Range& range) {
+        const double square = values.l2 * values.l2 / static_cast<double>(values.finite());
+        return (range.low + range.high) * values.mean - square - range.low * range.high;
+    }
+    // The layer that gave what a loss function compares, by all that is known of the values of this step.
+    [[nodiscard]] std::optional<model::TensorId> layer_of(const model::StepView& step,
+                                                          const LossCall& call) const {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::Statistics &given = sample.statistics, &compared = *call.predicted;
+            if (layers_.contains(sample.tensor) && given.count == compared.count &&
+                given.min == compared.min && given.max == compared.max &&
+                std::abs(given.l2 - compared.l2) <= kSameSum * given.l2)
+                return sample.tensor;
+        }
+        return std::nullopt;
+    }
+    // By the mean error, or by their entropy, the best answer is what targets are on average: it is at the
+    // ends only where they are. So values far nearer to the ends than targets say nothing of them.
+    void look_between(const model::StepView& step, FindingSink& sink) {
+        for (const LossCall& call : loss_calls(step)) {
+            if (call.labelled == nullptr || call.labelled->count != call.predicted->count ||
+                (call.function != "mse_loss" && call.function != "binary_cross_entropy"))
+                continue;
+            auto [place, is_new] = compared_.try_emplace(call.prediction->id);
+            Compared& compared = place->second;
+            if (is_new && step.step() == 0)
+                if (const std::optional<model::TensorId> layer = layer_of(step, call)) {
+                    compared.layer = *layer;
+                    compared.is_known = true;
+                }
+            if (!compared.is_known || loss_.is_game()) continue;
+            const model::TensorInfo& info = step.info(compared.layer);
+            const Range range =
+                range_of(info.activation == model::ActivationKind::kTanh ? Squash::kTanh : Squash::kSigmoid);
+            const double size = range.high - range.low;
+            const double own = room_of(*call.predicted, range), wanted = room_of(*call.labelled, range);
+            const bool are_between = call.labelled->min >= range.low && call.labelled->max <= range.high &&
+                                     wanted >= kBetween * size * size;
+            if (!are_between || own > kSmallRoom * wanted) compared.may_be_all = false;
+            ++compared.looks;
+            compared.shares.add(wanted > 0 ? own / wanted : 1);
+            const auto shares = compared.shares.values();
+            const bool is_flat = compared.may_be_all && compared.looks >= kFewestCompared &&
+                                 loss_.count() >= kUntilCompared &&
+                                 std::ranges::all_of(shares, [](double share) { return share <= kNoRoom; });
+            if (is_flat) fire_between(info, own, wanted, compared.looks, sink);
+            else if (!compared.may_be_all) sink.clear(kBetweenKey);
+        }
+    }
+    void fire_between(const model::TensorInfo& info, double own, double wanted, std::uint64_t looks,
+                      FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = kBetweenKey;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.message = base::format(
+            "The values of {} ({}) are at the ends of its range from the first step on, where hardly any "
+            "gradient passes, at all of {} looks. The targets that they are compared with lie in between: "
+            "the "
+            "mean product of the distances from both ends is {} of these, and {} of the values.",
+            place_in_words(info.name), model::to_string(info.activation), looks, base::human_number(wanted),
+            base::human_number(own));
+        finding.fix = base::format(
+            "Make smaller what {} is given: divide a product of two vectors by the root of their length, or "
+            "initialise the last layer with smaller weights.",
+            place_in_words(info.name));
+        finding.evidence.push_back({"distance from both ends, multiplied", own, "of the targets", wanted});
+        if (loss_.count() > 0)
+            finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{info.name, "low"}, {info.name, "high"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
     }
 
     void note_binary(Layer& layer, double share) const {
@@ -473,7 +569,8 @@ class SaturatedActivation final : public Rule {
     std::vector<Gates> gates_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;
-    std::map<std::int32_t, double> gains_;  // by layer
+    std::map<model::TensorId, Compared> compared_;  // by predictions
+    std::map<std::int32_t, double> gains_;          // by layer
     std::string firing_;
     Neighbours neighbours_;
     Guessing guessing_;

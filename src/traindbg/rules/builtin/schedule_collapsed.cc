@@ -111,6 +111,10 @@ class ScheduleCollapsed final : public Rule {
         evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         if (loop_fact(step, "trainings")) begin_anew();
+        if (loop_fact(step, "weights_of_start")) {  // rates were tried out
+            if (firing_ != nullptr) sink.clear(firing_);
+            begin_anew();
+        }
         has_policy_ = has_policy_ || loop_fact(step, "loss_has_policy").has_value();
         rates_.observe(step);
         const bool has_loss = loss_.observe(step);

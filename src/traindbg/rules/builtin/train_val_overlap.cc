@@ -43,6 +43,9 @@ const model::RuleInfo kTrainValOverlap = {
         "halves that it had.\n"
         "- Batches in evaluation mode of which no loss is computed count where no others do, at two "
         "evaluations, and where not all of them are the training's.\n"
+        "- Beside the training's own batches: at two evaluations without a loss, all batches hold rows of "
+        "the training, some nothing else, and two or more hold others, too. These are judged alone. All "
+        "rows of the training must be remembered, and such batches have fewer than 70 % as many.\n"
         "- Beside evaluations with a loss such batches count where they hold the training's rows and others, "
         "as of another data set beside it: two evaluations, rows of the training that are all remembered and "
         "stay the same, fewer than 70 % as many of them, and two batches or more: a single one may be for a "
@@ -144,6 +147,8 @@ class TrainValOverlap final : public Rule {
         evaluations_ = beside_evaluations_ = 0;
         is_short_ = is_scored_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
+        mixed_ = {};
+        mixed_evaluations_ = 0;
     }
 
     void take_training(const model::StepView& step) {
@@ -173,6 +178,39 @@ class TrainValOverlap final : public Rule {
                  number(step, "rows_unscored_longest_without"),
                  false};
         close(sink);
+        look_at_mixed(step, sink);
+    }
+
+    // The training's rows are evaluated to compare, and with them a set that has some of them: together
+    // nearly all are the training's. Batches that hold nothing else say nothing, the others do.
+    void look_at_mixed(const model::StepView& step, FindingSink& sink) {
+        const double mixed = number(step, "rows_unscored_mixed");
+        const double of_mixed = number(step, "rows_unscored_mixed_trained");
+        const double rows = number(step, "rows_unscored"), trained = number(step, "rows_unscored_trained");
+        if (known_ != mixed_known_) {
+            mixed_ = {};
+            mixed_evaluations_ = 0;
+            mixed_known_ = known_;
+        }
+        mixed_.rows += mixed;
+        mixed_.trained += of_mixed;
+        mixed_.half += number(step, "rows_unscored_half_alike");
+        mixed_.mixed_size = std::max(mixed_.mixed_size, number(step, "rows_unscored_mixed_of"));
+        ++mixed_evaluations_;
+        const bool is_whole = number(step, "rows_unscored_batches") < kMostUnscored;
+        // All that is in no such batch is the training's.
+        const bool are_beside = mixed < rows && rows - mixed == trained - of_mixed;
+        mixed_.is_mixed = mixed_.is_mixed && is_whole && are_beside && of_mixed >= rows_ &&
+                          of_mixed >= share_ * mixed && of_mixed <= kMostMixed * mixed &&
+                          number(step, "rows_unscored_mixed_batches") >= kBatchesBeside;
+        const bool is_found = !fired_ && mixed_evaluations_ >= 2 && mixed_.is_mixed && are_known() &&
+                              mixed_.mixed_size < kPartOfTraining * of_training_ &&
+                              !is_by_nature(mixed_, mixed_.trained / mixed_.rows);
+        if (is_found)
+            fire(sink, kMixed,
+                 {mixed_.trained, mixed_.rows, mixed_evaluations_, mixed_.trained / mixed_.rows});
+        else if (is_mixed_fired_) sink.clear(kMixed);
+        is_mixed_fired_ = is_found;
     }
 
     // The same where others have a loss. What is the training's as a whole is evaluated to compare the two.
@@ -381,6 +419,7 @@ class TrainValOverlap final : public Rule {
     static constexpr std::size_t kStepsAfter = 10, kFewestAfter = 3;
     static constexpr const char* kRows = "rows";
     static constexpr const char* kBeside = "rows without a loss";
+    static constexpr const char* kMixed = "rows beside the training's";
     static constexpr double kBatchesBeside = 2;  // of an evaluation without a loss, at least
     static constexpr double kLikely = 0.4;       // of an evaluated row to be among the training's by chance
 
@@ -398,6 +437,11 @@ class TrainValOverlap final : public Rule {
     // Of batches without a loss in trainings that compute one of others, and the rows known meanwhile.
     Evaluation beside_;
     double beside_known_ = 0;
+    // Of batches without a loss that hold rows of the training and others.
+    Evaluation mixed_;
+    double mixed_known_ = 0;  // rows of the training meanwhile
+    std::uint64_t mixed_evaluations_ = 0;
+    bool is_mixed_fired_ = false;
     // From the first evaluation on that has some of the training's rows, and what was so at the last one
     // before it.
     Evaluation later_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/rules/compatible/original_names.h"
 #include "traindbg/tensor/dtype.h"
 
 namespace traindbg::rules::compatible {
@@ -15,19 +16,6 @@ namespace {
 using model::Role;
 using model::TensorInfo;
 using tensor::DType;
-
-// What is behind our prefix, as "fc1.weight" of "weight/fc1.weight"; nothing of a name without it.
-std::optional<std::string> behind(const TensorInfo& info) {
-    const std::string prefix = std::string(model::to_string(info.role)) + "/";
-    if (!info.name.starts_with(prefix)) return std::nullopt;
-    return info.name.substr(prefix.size());
-}
-
-// What we alone record of a training.
-bool is_of_ours(Role role) {
-    return role == Role::kLoop || role == Role::kClasses || role == Role::kWeightUpdate ||
-           role == Role::kGradientBefore || role == Role::kBuffer;
-}
 
 // "validation-rmse" of "metric/validation-rmse".
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
@@ -59,35 +47,6 @@ void append(const model::RawTensor& raw, std::vector<double>& out, Convert&& con
 
 }  // namespace
 
-std::string original_name(const TensorInfo& info, const std::string& root) {
-    const std::optional<std::string> path = behind(info);
-    if (!path) return info.name;
-    const std::string parameter = root.empty() ? *path : root + "_" + *path;
-    switch (info.role) {
-        case Role::kWeight:
-        case Role::kBias: return parameter;
-        case Role::kGradient: return "gradient/" + parameter;
-        case Role::kOutput:
-        case Role::kActivation: return *path + "_output_0";
-        case Role::kInput: return root + "_input_" + *path;
-        case Role::kLoss: return (info.module_type.empty() ? *path : info.module_type) + "_output_0";
-        case Role::kPrediction: return "predictions";
-        case Role::kLabel: return "labels";
-        default: return info.name;
-    }
-}
-
-bool is_in_collection(const TensorInfo& info, std::string_view collection) {
-    if (std::find(info.collections.begin(), info.collections.end(), collection) != info.collections.end())
-        return true;
-    if (model::collection_of(info.role) == collection) return true;
-    if (collection == "all" || collection == "default") return !is_of_ours(info.role);
-    if (collection == "relu_output") return info.activation == model::ActivationKind::kRelu;
-    if (collection == "outputs" || collection == "layers") return info.role == Role::kActivation;
-    if (collection == "optimizer_variables") return info.role == Role::kOptimizerState;
-    return false;
-}
-
 Selection::Selection(std::vector<std::string> collections, const std::vector<std::string>& patterns,
                      Also also)
     : collections_(std::move(collections)), also_(also) {
@@ -107,7 +66,7 @@ bool Selection::includes(const model::StepView& step, model::TensorId tensor) {
 
 bool Selection::look_up(const TensorInfo& info, const std::string& root) const {
     if (collections_.empty() && patterns_.empty())
-        return also_ != nullptr ? also_(info) : !is_of_ours(info.role);
+        return also_ != nullptr ? also_(info) : is_in_collection(info, "all");
     if (also_ != nullptr && also_(info)) return true;
     const std::string original = original_name(info, root);
     return std::any_of(collections_.begin(), collections_.end(),

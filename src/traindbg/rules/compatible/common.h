@@ -23,12 +23,6 @@ inline constexpr std::uint64_t kSaveInterval = 500;
 inline constexpr std::string_view kSource =
     "Amazon SageMaker Developer Guide, \"List of Debugger built-in rules\", 2023";
 
-// What the original calls a tensor that our hooks named; the name itself where it has none of its own.
-// `root`: the class of the root module, which it puts before names of parameters.
-[[nodiscard]] std::string original_name(const model::TensorInfo& info, const std::string& root);
-// By our names of collections and the original's, and by the user's own.
-[[nodiscard]] bool is_in_collection(const model::TensorInfo& info, std::string_view collection);
-
 // The tensors in one of some collections or with a name in which one of some patterns is found, ours or the
 // original's. With neither, all of a training's tensors: not what only we record of it.
 class Selection {

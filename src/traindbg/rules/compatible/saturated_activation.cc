@@ -5,6 +5,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/rules/compatible/common.h"
 #include "traindbg/rules/compatible/compatible.h"
+#include "traindbg/rules/compatible/original_names.h"
 
 namespace traindbg::rules::compatible {
 namespace {

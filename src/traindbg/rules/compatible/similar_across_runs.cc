@@ -13,6 +13,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/compatible/common.h"
 #include "traindbg/rules/compatible/compatible.h"
+#include "traindbg/rules/compatible/original_names.h"
 #include "traindbg/rules/other_run.h"
 
 namespace traindbg::rules::compatible {

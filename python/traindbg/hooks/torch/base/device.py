@@ -40,6 +40,7 @@ _SMALL_BYTES = 1 << 20
 _CHANNEL_BYTES = 16 << 20
 
 
+_TOO_LARGE = "it is sparse, and all of it would be too large to be written out"
 _CAST_ON = ("cpu", "cuda", "mps", "xpu")
 
 
@@ -223,6 +224,12 @@ def capturing_graph(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether its elements are numbers that lie one beside the other."""
+    is_odd = tensor.is_quantized or tensor.is_nested or tensor.is_meta
+    return tensor.layout is torch.strided and not is_odd
+
+
 def is_better_sent(tensor: torch.Tensor) -> bool:
     """Whether the host should reduce it, although the device could."""
     return bool(tensor.is_cuda) and tensor.numel() * tensor.element_size() <= _SMALL_BYTES
@@ -356,16 +363,18 @@ class Deferred:
         is_taken = (mode, tensor_id) in self._pending
         wanted = 0 if is_taken else self._session.wanted(mode, tensor_id)
         is_sparse = tensor.layout is torch.sparse_coo
-        is_known = is_sparse or tensor.layout is torch.strided
+        is_known = is_sparse or _is_dense(tensor)
         if wanted == 0:
             return
         if is_known and not capturing_graph(tensor):
             tensor = _as_it_is_looked_at(tensor, wanted)
             is_sparse = tensor.layout is torch.sparse_coo
-        if not is_known or capturing_graph(tensor):
+        if not is_known:
+            self._session.cannot_take(mode, tensor_id, _core.why_unreadable(tensor))
+        elif capturing_graph(tensor):
             self._session.skip()
         elif is_sparse and wanted & ~_ON_DEVICE:
-            self._session.skip()  # it would be too large
+            self._session.cannot_take(mode, tensor_id, _TOO_LARGE)
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
         elif not is_sparse and self._takes_channels(tensor, wanted):
@@ -456,7 +465,9 @@ class Deferred:
 
     def _add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         tensor = local_part(tensor)
-        if tensor.layout is not torch.strided or capturing_graph(tensor):
+        if not _is_dense(tensor):
+            self._session.cannot_take(mode, tensor_id, _core.why_unreadable(tensor))
+        elif capturing_graph(tensor):
             self._session.skip()
         else:
             with own_operations():

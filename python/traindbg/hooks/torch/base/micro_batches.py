@@ -16,7 +16,7 @@ MOST = 64  # further ones of a step are not looked at
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
 
-def _in_backward() -> bool:
+def in_backward() -> bool:
     """Whether a backward pass runs: what is called in it is a checkpointed part, once more."""
     return _graph_task is not None and _graph_task() != -1
 
@@ -56,14 +56,14 @@ class MicroBatches:
 
     def forward_begins(self) -> None:
         """A watched model, or a part of one that is not called itself, is called in training."""
-        if self.are_told_apart and not _in_backward():
+        if self.are_told_apart and not in_backward():
             self._had_forward = True
             if self._had_backward:
                 self._next()
 
     def loss_computed(self, name: str) -> None:
         """In training, by a loss function."""
-        if self.are_told_apart and not _in_backward():
+        if self.are_told_apart and not in_backward():
             if self._had_backward and not self._had_forward and name in self._losses:
                 self._next()
             self._losses.add(name)
@@ -71,7 +71,7 @@ class MicroBatches:
 
     def backward_begins(self) -> None:
         """Of anything; that of a checkpointed part inside of another one does not count."""
-        if self.are_told_apart and not _in_backward():
+        if self.are_told_apart and not in_backward():
             if self._had_backward and not self._had_forward and not self._had_loss:
                 self._next()
             self._had_backward, self._had_loss = True, False

@@ -139,8 +139,21 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 def is_leaf(module: nn.Module) -> bool:
-    """Whether the module's output is looked at, rather than that of the modules in it."""
+    """Whether the module's output is looked at, rather than that of the modules in it.
+
+    What others return, blocks and the model itself, is taken where somebody asks for it by name.
+    """
     return isinstance(module, _CALLED_AS_A_WHOLE) or next(module.children(), None) is None
+
+
+def name_of_root(root: nn.Module, prefix: str) -> str:
+    """What the model's own output is called, where its modules' names begin with `prefix`.
+
+    Its class, where a module inside has the name that it would have.
+    """
+    name = prefix.rstrip(".") or "model"
+    is_of_part = not prefix and any(name == part for part, _ in root.named_children())
+    return class_name(root) if is_of_part else name
 
 
 def unwrap(module: nn.Module) -> tuple[nn.Module, bool]:

@@ -145,6 +145,23 @@ def word_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Its shape, also of a nested tensor of the older layout: 0 where its parts differ."""
+    try:
+        shape: tuple[int, ...] = tensor.shape
+        return shape
+    except RuntimeError:
+        return tuple(_size_of(tensor, dimension) for dimension in range(tensor.dim()))
+
+
+def _size_of(tensor: torch.Tensor, dimension: int) -> int:
+    try:
+        size: int = tensor.size(dimension)
+        return size
+    except RuntimeError:  # its parts differ there
+        return 0
+
+
 def number_of(parameter: torch.Tensor) -> int:
     """Elements; 0 for a parameter or buffer of a lazy module that has no shape yet."""
     return 0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel()

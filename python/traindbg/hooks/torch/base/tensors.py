@@ -14,7 +14,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch.base.device import Deferred
 from traindbg.hooks.torch.base.later import Later
-from traindbg.hooks.torch.base.parameters import word_of
+from traindbg.hooks.torch.base.parameters import shape_of, word_of
 from traindbg.hooks.torch.base.shards import local_part, shard_facts
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ _EVAL = _core.EVAL
 _OF_FIXED_SHAPE = frozenset(
     {"weight", "bias", "gradient", "gradient_before", "optimizer_state", "weight_update"}
 )
+_REASON_MAX = 500  # characters
 _PLACES_MAX = 4  # names of places that a fact about the loop may have; those after it have the last
 
 
 def _sizes_of(tensor: torch.Tensor) -> list[int]:
     """Its shape; 0 for what is no number, such as the ragged dimension of a nested tensor."""
-    return [size if type(size) is int else 0 for size in tensor.shape]
+    return [size if type(size) is int else 0 for size in shape_of(tensor)]
 
 
 class Tensors:
@@ -45,7 +46,7 @@ class Tensors:
         self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
         self._hot = hot
         self._ids: dict[str, int] = {}
-        self._shapes: dict[str, torch.Size] = {}  # by the names of parameters and gradients
+        self._shapes: dict[str, tuple[int, ...]] = {}  # by the names of parameters and gradients
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
 
     def knows(self, name: str) -> bool:
@@ -66,7 +67,7 @@ class Tensors:
     ) -> int:
         """The id of what has a name; the first time it is registered, with what is known of it."""
         if role in _OF_FIXED_SHAPE and tensor is not None:
-            name = self._name_for_shape(name, role, tensor.shape)
+            name = self._name_for_shape(name, role, shape_of(tensor))
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = self.session.register_tensor(
@@ -115,7 +116,7 @@ class Tensors:
             )
         return known
 
-    def _name_for_shape(self, name: str, role: str, shape: torch.Size) -> str:
+    def _name_for_shape(self, name: str, role: str, shape: tuple[int, ...]) -> str:
         """`name`, or `name#2` and so on where tensors of other shapes had the names before.
 
         So the values of a module that was replaced are not mixed with those of its successor.
@@ -128,6 +129,12 @@ class Tensors:
             facts = {"tensor": wanted, "instead_of": name, "step": self._hot.steps}
             self.session.event("tensor_replaced", json.dumps(facts | {"shape": list(shape)}))
         return wanted
+
+    def cannot_describe(self, name: str, error: Exception) -> None:
+        """Something that has that name is no tensor as others are; called once."""
+        self.session.skip()
+        reason = f"{type(error).__name__}: {error}"[:_REASON_MAX]
+        self.session.event("tensor_skipped", json.dumps({"tensor": name, "reason": reason}))
 
     def take(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes what is due of a tensor."""

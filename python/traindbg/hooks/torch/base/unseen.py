@@ -44,6 +44,15 @@ class Unseen:
             "weights, gradients and losses are recorded",
         )
 
+    def compiled_values(self) -> None:
+        self.say(
+            "compiled values",
+            "what traindbg.log and traindbg.save are given inside of compiled code",
+            "torch.compile leaves these calls out; make them outside, of what the compiled code "
+            "returns, or in a function under torch.compiler.disable (not with fullgraph=True); "
+            f"steps that run uncompiled do record it: {_HOW_EAGER}",
+        )
+
     def modules(self, unseen: list[str], seen: int, is_eager: bool) -> None:
         """`unseen` are names, `seen` is how many others there are."""
         first = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
@@ -98,6 +107,10 @@ class Unseen:
             "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"
         )
         self.say("steps", "training steps that end in compiled code", why)
+
+    def calls(self, name: str, most: int) -> None:
+        what = f"{name} of calls in one pass after the {most}th, and maybe those of other modules"
+        self.say("calls", what, "there are too many of them")
 
     def calls_of_a_loss(self, function: str, most: int) -> None:
         what = f"calls of {function} in one pass after the {most}th"

@@ -9,7 +9,7 @@ from torch.nn.parameter import is_lazy
 
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.names import class_name
-from traindbg.hooks.torch.base.parameters import Owner, Parameters, owned_in
+from traindbg.hooks.torch.base.parameters import Owner, Parameters, owned_in, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +25,18 @@ Shapes = dict[str, object]
 def shapes_of(model: torch.nn.Module) -> Shapes:
     """What names stand for: shapes and element types of a model's tensors, types of its layers."""
     tensors = [*model.named_parameters(), *model.named_buffers()]
-    shapes: Shapes = {
-        name: (tensor.shape, tensor.dtype) for name, tensor in tensors if not is_lazy(tensor)
-    }
+    shapes: Shapes = {name: _kind_of(tensor) for name, tensor in tensors if not is_lazy(tensor)}
     for name, module in model.named_modules():
         if not any(True for _ in module.children()):
             shapes[f"{name}()"] = type(module)
     return shapes
+
+
+def _kind_of(tensor: torch.Tensor) -> object:
+    try:
+        return shape_of(tensor), tensor.dtype
+    except Exception:  # something else, that was put among the buffers
+        return type(tensor)
 
 
 def are_of_others(shapes: Shapes, known: Shapes) -> bool:

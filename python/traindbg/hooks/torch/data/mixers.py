@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch.data.convolutions import POOLING
+from traindbg.hooks.torch.data.spectra import SPECTRAL
 
 MULTI_HEAD: Any = functional.multi_head_attention_forward
 _SDPA: Any = functional.scaled_dot_product_attention
@@ -49,4 +50,5 @@ MIXERS: frozenset[Any] = (
     | ADDING
     | CUTTING
     | POOLING
+    | SPECTRAL
 )

@@ -132,6 +132,10 @@ class Unscored(NamedTuple):
     rows_unscored_of: int  # that they have, looked at or not, between the two steps with most
     rows_unscored_batches_of: int  # that the evaluation with most rows has
     rows_unscored_again: int  # evaluations that had the same batches as the first one
+    rows_unscored_mixed: int  # rows of batches that have some of the training's, and others
+    rows_unscored_mixed_trained: int
+    rows_unscored_mixed_batches: int  # such batches, of the evaluation with fewest
+    rows_unscored_mixed_of: int  # their rows, looked at or not, of the evaluation with most
     rows_alike_labelled_otherwise: int  # of `rows_alike`, pairs with two labels
 
 
@@ -533,16 +537,26 @@ class Rows:
         most, batches_of_most = self._note_evaluations(batches)
         if self._memory.figures[0] == 0:
             return None, None
-        evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
+        evaluated = [seen for seen in batches if seen.in_evaluation_mode]
         others = [seen.prints for seen in batches if not seen.in_evaluation_mode]
         trained = half = without = longest = 0
-        for prints in evaluated:
+        count = mixed = mixed_trained = 0
+        mixed_of: dict[
+            int, list[int]
+        ] = {}  # rows of each such batch, by the step of the evaluation
+        for seen in evaluated:
+            prints = seen.prints
             known, alike = self._memory.find(prints)
+            count += len(prints)
             trained += known
             half += alike
             without = 0 if known else without + len(prints)
             longest = max(longest, without)
-        count = sum(map(len, evaluated))
+            of_evaluation = mixed_of.setdefault(seen.step, [])
+            if 0 < known < len(prints):
+                mixed += len(prints)
+                mixed_trained += known
+                of_evaluation.append(prints.batch)
         unscored = Unscored(
             len(evaluated),
             count,
@@ -552,6 +566,10 @@ class Rows:
             most,
             batches_of_most,
             self._evaluations_again,
+            mixed,
+            mixed_trained,
+            min(map(len, mixed_of.values()), default=0),
+            max(map(sum, mixed_of.values()), default=0),
             self._labelled_otherwise,
         )
         trained = sum(self._memory.find(prints)[0] for prints in others)

@@ -1,10 +1,11 @@
 """What a model lets the positions of a sequence see: later ones, padding, or the right ones.
 
 At a few steps the functions that carry something from one position to another are listened to:
-attention, recurrent layers, convolutions over one dimension, shifts, matrices that mix positions,
-and softmax, for attention that is written out. Of attention the mask says which positions are seen,
-of a softmax that is written out its zeros. And the model's inputs are compared with the targets of
-the loss: where each target is the next value of an input, nothing may see what comes later.
+attention, recurrent layers, convolutions over one dimension (also by a Fourier transform), shifts,
+matrices that mix positions, and softmax, for attention that is written out. Of attention the mask
+says which positions are seen, of a softmax that is written out its zeros. And the model's inputs
+are compared with the targets of the loss: where each target is the next value of an input, nothing
+may see what comes later.
 
 Copies of the first rows of inputs and targets, what masks show, and numbers are kept until the step
 ends. Of a device they come over then (`base.later`), and are compared in host memory.
@@ -52,6 +53,7 @@ from traindbg.hooks.torch.data.mixers import (
 from traindbg.hooks.torch.data.next_values import Given, Next, Target, may_be_next
 from traindbg.hooks.torch.data.scores import compares_positions, mixing_matrix
 from traindbg.hooks.torch.data.seen import Call, Seen, sight_of
+from traindbg.hooks.torch.data.spectra import SPECTRAL, Spectra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +85,10 @@ class _Weights(NamedTuple):
     is_turned: bool  # [keys, queries]
 
 
+def _is_spectrum(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
 class SequenceObserver:
     """What is seen of the sequences of one step after the other. One per recording."""
 
@@ -109,6 +115,7 @@ class SequenceObserver:
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
         self._convolutions = Convolutions()
+        self._spectra = Spectra()
         self._targets: list[Target] = []
         self._models: set[int] = set()  # that were called, by their ids
         self._is_all = True
@@ -165,6 +172,11 @@ class SequenceObserver:
             is_tiny = is_filled_with_tiny(function, args, kwargs, result)
             if is_tiny is not False:
                 self._filled[id(result)] = weakref.ref(result), is_tiny
+        if function in SPECTRAL or (function in HIDING and _is_spectrum(result)):
+            if all(map(is_plain, (*args, *kwargs.values(), result))):
+                with own_operations():
+                    self._moved(place, self._spectra.called(function, args, kwargs, result))
+            return
         if function in HIDING or function in PASSING:
             self._weights_used(function, args, kwargs, result)
             return

@@ -7,14 +7,23 @@ names, their edges and the shapes of what they computed. No node is kept.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch.base.nodes import SAME_ELEMENTS, SAME_VALUE, edges_of, is_leaf, next_nodes
+from traindbg.hooks.torch.base.nodes import (
+    SAME_ELEMENTS,
+    SAME_VALUE,
+    edges_of,
+    is_leaf,
+    next_nodes,
+    shape_at,
+)
 from traindbg.hooks.torch.data.hazards import hazards_in
 from traindbg.hooks.torch.losses.functions import written_by_user
 from traindbg.hooks.torch.losses.latents import Latent, latents_in
+from traindbg.hooks.torch.losses.made_weights import by_layer, weight_made
 from traindbg.hooks.torch.losses.sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch.losses.softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch.losses.through_time import FEWEST_USES
@@ -28,6 +37,13 @@ _MOST_NODES = 30_000
 _MOST_BACK = 8  # nodes between values and the layer that they come from
 _MOST_STEPS = 64  # along a chain
 _NOTHING = object()  # there is a nonlinearity
+# Which edges of a layer lead to its input and to its weight.
+_WEIGHTS = {
+    "AddmmBackward0": (1, 2),
+    "ConvolutionBackward0": (0, 1),
+    "LinearBackward0": (0, 1),
+    "MmBackward0": (0, 1),
+}
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _OF_SEQUENCES = "MkldnnRnnLayerBackward"  # positions are its input's first dimension
@@ -78,10 +94,11 @@ class Graph(NamedTuple):
 
 
 class _Affine(NamedTuple):
-    weight: torch.Tensor
+    weight: torch.Tensor  # or the parameter that it is computed from
     input: Any  # a node, or None
     wide: int  # what goes in
     out: int
+    making: tuple[Any, ...] = ()  # nodes that compute the weight
 
 
 def _leaf_behind(node: Any) -> torch.Tensor | None:
@@ -99,28 +116,35 @@ def _leaf_behind(node: Any) -> torch.Tensor | None:
     return None
 
 
-def _affine(node: Any) -> _Affine | None:
-    """A node as a layer: it multiplies by a leaf."""
+def _affine(node: Any, owners: dict[int, Owner]) -> _Affine | None:
+    """A node as a layer: it multiplies by a leaf, or by a weight that is made of leaves alone."""
     name = node.name()
-    edges = [other for other, _ in node.next_functions]
-    if name == "ConvolutionBackward0" and len(edges) > 1:
-        weight = _leaf_behind(edges[1])
-        if weight is None or getattr(node, "_saved_groups", 1) != 1:
+    edges = node.next_functions
+    at = _WEIGHTS.get(name)
+    if at is None or len(edges) <= at[1] or edges[at[1]][0] is None:
+        return None
+    behind, number = edges[at[1]]
+    weight, making = _leaf_behind(behind), []
+    shape = shape_at(behind, number) if weight is None else tuple(weight.shape)
+    if weight is None and shape is not None:
+        made = weight_made(behind, math.prod(shape), owners)
+        weight, making = made or (None, [])
+    if weight is None or shape is None:
+        return None
+    given = edges[at[0]][0]
+    if name == "ConvolutionBackward0":
+        if getattr(node, "_saved_groups", 1) != 1:
             return None
         is_transposed = bool(getattr(node, "_saved_transposed", False))
-        out, wide = weight.shape[0], weight.shape[1]
+        out, wide = shape[0], shape[1]
         if is_transposed:
             out, wide = wide, out
-        return _Affine(weight, edges[0], int(wide), int(out))
-    at = {"AddmmBackward0": (1, 2), "MmBackward0": (0, 1), "LinearBackward0": (0, 1)}.get(name)
-    if at is None or len(edges) <= at[1]:
+        return _Affine(weight, given, int(wide), int(out), tuple(making))
+    result = shape_at(node, 0)
+    if not result or len(shape) != 2:
         return None
-    weight = _leaf_behind(edges[at[1]])
-    made = getattr(node, "_input_metadata", None)
-    if weight is None or not made or weight.dim() != 2:
-        return None
-    out = int(made[0].shape[-1])
-    return _Affine(weight, edges[at[0]], weight.numel() // max(out, 1), out)
+    out = result[-1]
+    return _Affine(weight, given, weight.numel() // max(out, 1), out, tuple(making))
 
 
 def _passes_on(node: Any, has_dropout: bool) -> Any:
@@ -248,6 +272,7 @@ def look_at_graph(
     waiting = [start]
     leaves: dict[int, torch.Tensor] = {}
     layers: dict[Any, _Affine] = {}
+    making: set[Any] = set()  # nodes that compute weights: no layers, whatever they multiply
     while waiting:
         node = waiting.pop()
         if is_leaf(node):
@@ -255,9 +280,10 @@ def look_at_graph(
             if isinstance(leaf, torch.Tensor):
                 leaves[id(leaf)] = leaf
             continue
-        layer = _affine(node)
+        layer = None if node in making else _affine(node, owners)
         if layer is not None and id(layer.weight) in owners:
             layers[node] = layer
+            making.update(layer.making)
         for other in next_nodes(node):
             known = consumers.get(other)
             if known is None:
@@ -265,6 +291,7 @@ def look_at_graph(
                     return None
                 waiting.append(other)
             consumers[other] = (known or 0) + 1
+    owners = {key: by_layer(owner) for key, owner in owners.items()}
     adjacent: list[str] = []
     follows = 0  # another one, be it through what is merely linear
     begins: list[str] = []

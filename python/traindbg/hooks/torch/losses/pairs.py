@@ -163,6 +163,10 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
             if len(inputs) == 2 and flat:  # a sum of both may be the model's own, by mistake
                 if name == "SubBackward0" and len(flat) == 2:
                     return Pairs(are_meant=True)
+                # What the predictions are combined with may have been made of them and of the data:
+                # `target * (1 - p) ** gamma * p.log()`.
+                made = [edge for _, edge, given in inputs if given == shape and len(shape) == 2]
+                nodes += [(*edge, is_bent or name in _MULTIPLIED, None) for edge in made]
                 continue
             if flat:
                 position, edge, given = flat[0]

@@ -32,6 +32,7 @@ class Taker(Protocol):
     def take_batch(
         self, ids: list[int], tensors: list[torch.Tensor] | list[torch.Tensor | None]
     ) -> None: ...
+    def cannot_describe(self, name: str, error: Exception) -> None: ...
 
 
 class BufferObserver:
@@ -41,6 +42,7 @@ class BufferObserver:
         self._taker = taker
         self._watched = watched
         self._ids: dict[str, int] = {}
+        self._odd: set[str] = set()  # by path: those that are not even described
 
     def take(self) -> None:
         """Takes the buffers of all watched models.
@@ -56,15 +58,28 @@ class BufferObserver:
             if model is None:
                 continue
             for buffer, owner in buffers_in(model, watcher.prefix, watcher.first_layer or 0):
-                if id(buffer) in seen or number_of(buffer) == 0:
+                if id(buffer) in seen or owner.path in self._odd:
                     continue
-                known = self._ids.get(owner.path)
+                try:
+                    known = self._id_of(buffer, owner)
+                except Exception as error:  # the others can be taken all the same
+                    self._odd.add(owner.path)
+                    self._taker.cannot_describe(f"buffer/{owner.path}", error)
+                    continue
                 if known is None:
-                    name = f"buffer/{owner.path}"
-                    known = self._taker.tensor_id(name, "buffer", buffer, owner)
-                    self._ids[owner.path] = known
+                    continue
                 seen.add(id(buffer))
                 ids.append(known)
                 buffers.append(buffer)
         if buffers:
             self._taker.take_batch(ids, buffers)
+
+    def _id_of(self, buffer: torch.Tensor, owner: Owner) -> int | None:
+        """None where it has no elements."""
+        if number_of(buffer) == 0:
+            return None
+        known = self._ids.get(owner.path)
+        if known is None:
+            name = f"buffer/{owner.path}"
+            known = self._ids[owner.path] = self._taker.tensor_id(name, "buffer", buffer, owner)
+        return known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg.errors import InvalidArgument
-from traindbg.hooks.torch.base.names import unwrap
+from traindbg.hooks.torch.base.names import is_leaf, name_of_root, unwrap
 from traindbg.hooks.torch.base.parameters import buffers_in, owned_in
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _OF_PARAMETERS = "weight|bias|gradient|gradient_before|optimizer_state|weight_update|update_ratio"
 _OF_BUFFERS = "buffer"
 _OF_MODULES = "output|activation|attention"
+_INPUT = "input"  # of a part that stands in for the model (`evaluations.stand_in`)
 _SPECIAL = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 # What may follow a module's or a parameter's name: a part of it, a number where there are several.
 _END = r"(\.|#[0-9]|@[0-9]|$)"
@@ -31,11 +32,17 @@ def _pattern(words: str, path: str) -> str:
     return f"^({words})/{escaped(path)}{_END}"
 
 
+def _of_block(name: str) -> str:
+    """Finds what a module with others inside returns itself: `_pattern` is for what is inside."""
+    return f"^output/{escaped(name)}($|[:@#])"
+
+
 class _Names:
     """Where the modules, parameters and buffers of a model are."""
 
     def __init__(self, root: torch.nn.Module, prefix: str) -> None:
         self._root = root
+        self._prefix = prefix
         self._root_name = prefix.rstrip(".") or "model"
         self._modules = {
             id(module): prefix + path if path else "" for path, module in root.named_modules()
@@ -66,10 +73,15 @@ class _Names:
         return self._of_module(module)
 
     def _of_module(self, module: torch.nn.Module) -> list[str]:
-        all_words = f"{_OF_PARAMETERS}|{_OF_BUFFERS}|{_OF_MODULES}"
+        all_words = f"{_OF_PARAMETERS}|{_OF_BUFFERS}|{_OF_MODULES}|{_INPUT}"
         out: list[str] = []
         covered: list[str] = []
         # A module inside that is elsewhere in the model, too, may have its name from there.
+        if module is self._root:
+            own = escaped(self._prefix)  # of a second model
+            out += [f"^input/{own}[0-9]", _of_block(name_of_root(self._root, self._prefix))]
+        elif not is_leaf(module):
+            out.append(_of_block(self._modules[id(module)]))
         for part in module.modules():
             path = self._modules.get(id(part))  # scripted ones are never the same object
             if path is None or any(

@@ -31,6 +31,7 @@ from traindbg.hooks.torch.base.names import (
     class_name,
     is_leaf,
     kind_of_call,
+    name_of_root,
     tensors_in,
 )
 from traindbg.hooks.torch.data.mixers import MIXERS
@@ -66,11 +67,13 @@ class Place:
         "is_leaf",
         "is_quiet",
         "is_seen",
+        "is_taken",
         "kind",
         "layer",
         "module_type",
         "name",
         "output_ids",
+        "returns_as",
         "taken_as",
     )
 
@@ -82,6 +85,8 @@ class Place:
         self.is_leaf = is_leaf(module)
         # Functions that it calls are PyTorch's own business: what it returns is looked at.
         self.is_quiet = self.is_leaf and type(module).__module__.startswith("torch.nn.modules.")
+        self.is_taken = self.is_leaf  # its output is; of blocks, where it is asked for by name
+        self.returns_as = name  # of a block: what its output is called
         self.is_seen = False  # in a pass that was looked at
         self.ids: dict[str, int] = {}  # the sink's, of what it knows of this place
         self.output_ids: dict[str, int] = {}  # of its outputs, by their suffixes
@@ -128,21 +133,31 @@ class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
     `wants_forward` answers what of the pass is wanted: 0, INPUTS, EVERYTHING, or RETURN alone, that
-    it has returned, which belongs to the others, too; `plain_mode`, in
-    which mode outputs of places with an id go straight to the session (0: in none);
+    it has returned, which belongs to the others, too; `plain_mode`, in which mode outputs of places
+    with an id go straight to the session (0: in none); `takes_calls`, whether what a module returns
+    is wanted that is called again in it;
     `takes_functions`, whether functions may be listened to in it: what is compiled would be
     compiled again for that; `wants_functions`, whether something of them is due;
     `wants_attention`, whether attention maps are to be made in it; `wants_mixers`, whether it is
     told of functions that carry something along a sequence; `wants_hazards`, of those that may make
     what is not finite, or drop values in an evaluation.
 
+    `plans` counts the plans that held; `wants_block` says whether the one that holds asks for the
+    output of a module with others inside, `may_want_blocks`, whether it may ask for any.
+
     Where the root is not called, `part_begins` announces a part that is called by the training
-    itself; whether its inputs are wanted, as those of the model, is asked with `stand_in_begins`.
+    itself, and answers whether a pass begins with it; whether its inputs are wanted, as those of
+    the model, is asked with `stand_in_begins`.
     """
 
+    plans: int
+    may_want_blocks: bool
+
+    def wants_block(self, name: str) -> bool: ...
     def wants_forward(self, root: torch.nn.Module) -> int: ...
     def plain_mode(self) -> int: ...
-    def part_begins(self) -> None: ...
+    def takes_calls(self) -> bool: ...
+    def part_begins(self) -> bool | None: ...
     def stand_in_begins(self, root: torch.nn.Module) -> bool: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
@@ -153,7 +168,9 @@ class Sink(Protocol):
         self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
     def model_returned(self, given: tuple[Any, dict[str, Any]], output: Any) -> None: ...
-    def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
+    def module_output(
+        self, place: Place, suffix: str, tensor: torch.Tensor, number: int
+    ) -> None: ...
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
     ) -> None: ...
@@ -250,7 +267,9 @@ class ForwardObserver:
         self._path = path  # the state of the pass
         path.attach(self._root, self._before, self._after, self._leaf_called)
         self._root_place = Place(name, root, 0)
+        self._root_place.returns_as = name_of_root(root, prefix)
         self._prefix = prefix
+        self._asked_of = -1  # of which plan it was asked which blocks are taken
         self._first_layer = 0  # the number of the root
         self._handles: list[RemovableHandle] = []
         self._beside_compiler = False
@@ -276,6 +295,16 @@ class ForwardObserver:
     def comes_after(self, layers: int) -> None:
         """So many layers of other models come before the root; before it is looked at."""
         self._first_layer = self._root_place.layer = layers
+
+    def note_blocks(self) -> None:
+        """Asks for modules with others inside before a pass is looked at: none may be, else."""
+        root = self._root()
+        if root is None or not self._sink.may_want_blocks:
+            return
+        self._sink.wants_block(self._root_place.returns_as)
+        for path, module in root.named_modules():
+            if path and not is_leaf(module):
+                self._sink.wants_block(self._prefix + path)
 
     @property
     def armed(self) -> bool:
@@ -420,8 +449,8 @@ class ForwardObserver:
                 running = path.running
                 while running and running.pop() is not place:
                     pass  # modules inside that raised
-                if place.is_leaf and not raised and self._is_of_the_pass():
-                    self._module_called(place, output)
+                if place.is_taken and not raised and self._is_of_the_pass():
+                    self._module_called(place, output, path.count_call(place))
                 if path.without_root and len(running) == 1 and not raised:
                     self._part_returned(place, module, args, rest[0])
             elif module is self._root() and not path.without_root and not _is_nested(module):
@@ -432,8 +461,8 @@ class ForwardObserver:
                 if not self._has_keywords:
                     self._take_inputs(rest[0])
                 self._sink.model_called(module, args, rest[0])
-                if self._root_place.is_leaf and self.observing:
-                    self._module_called(self._root_place, output)
+                if self._root_place.is_taken and self.observing:
+                    self._module_called(self._root_place, output, 1)
                 if self.observing and self.counts_unseen:
                     self._count_unseen()
                 self._pass_ends()
@@ -441,9 +470,9 @@ class ForwardObserver:
         except Exception as error:
             self._sink.failed("forward", error)
 
-    def _leaf_called(self, place: Place, output: Any) -> None:
+    def _leaf_called(self, place: Place, output: Any, number: int) -> None:
         try:
-            self._module_called(place, output)
+            self._module_called(place, output, number)
         except Exception as error:
             self._sink.failed("forward", error)
 
@@ -476,6 +505,7 @@ class ForwardObserver:
                 return
             self._enter(root)
             self._path.mode = self._sink.plain_mode()
+            self._path.takes_calls = self._sink.takes_calls()
             self.took_functions = self._sink.takes_functions()
             if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
@@ -492,7 +522,8 @@ class ForwardObserver:
     def _part_begins(self, place: Place, args: Any) -> None:
         """The root is not called: a part is, by the training itself."""
         try:
-            self._sink.part_begins()
+            if self._sink.part_begins():
+                self._path.forget_calls()
             root = self._root()
             self._inputs, self._takes_inputs = 0, False
             if root is not None and place.name == self._stand_in.name:
@@ -531,21 +562,31 @@ class ForwardObserver:
         return is_trained and not torch.jit.is_tracing()
 
     def _enter(self, root: torch.nn.Module) -> None:
-        if not self._path.has_same_structure(root):
+        is_same = self._path.has_same_structure(root)
+        if not is_same:
             self._places = {}  # should the next line fail
             self._places = {
                 id(module): Place(self._prefix + path, module, layer)
                 for layer, (path, module) in enumerate(root.named_modules(), self._first_layer)
                 if path
             }
+        if not is_same or self._asked_of != self._sink.plans:
+            self._ask_for_blocks()
         self._path.known = self._places
         if self.counts_unseen:
             for place in self._places.values():
                 place.is_seen = False
         self._path.running = [self._root_place]
         self._repeats = {}
+        self._path.forget_calls()
         self._path.thread = threading.get_ident()
         self._path.observing = True
+
+    def _ask_for_blocks(self) -> None:
+        self._asked_of = self._sink.plans
+        for place in (self._root_place, *self._places.values()):
+            if not place.is_leaf:
+                place.is_taken = self._sink.wants_block(place.returns_as)
 
     def _take_inputs(self, given: Any, place: Place | None = None) -> None:
         """Of the root, or of the part that stands in for it."""
@@ -557,21 +598,25 @@ class ForwardObserver:
 
     def _count_unseen(self) -> None:
         self.counts_unseen = False
-        leaves = {place.name: place for place in self._places.values() if place.is_leaf}
+        taken = {place.name: place for place in self._places.values() if place.is_taken}
+        leaves = {name for name, place in taken.items() if place.is_leaf}
         # Of a module that is looked at as a whole, those inside are not.
         inner = {name for name in leaves if any(above in leaves for above in _names_above(name))}
         self.unseen = [
-            name for name, place in leaves.items() if not place.is_seen and name not in inner
+            name for name, place in taken.items() if not place.is_seen and name not in inner
         ]
-        self.seen = len(leaves) - len(inner) - len(self.unseen)
+        self.seen = len(taken) - len(inner) - len(self.unseen)
 
-    def _module_called(self, place: Place, output: Any) -> None:
+    def _module_called(self, place: Place, output: Any, number: int) -> None:
+        """`number`: of the call in the pass, from 1 on."""
         self._path.outputs += 1
         place.is_seen = True
         for suffix, tensor in tensors_in(output):
-            self._sink.module_output(place, suffix, tensor)
-        if type(output) is tuple and all(
-            part is None or type(part) is torch.Tensor for part in output
+            self._sink.module_output(place, suffix, tensor, number)
+        if (
+            number == 1
+            and type(output) is tuple
+            and all(part is None or type(part) is torch.Tensor for part in output)
         ):
             ids = (place.output_ids.get(f".{number}") for number in range(len(output)))
             place.taken_as = tuple(ids)

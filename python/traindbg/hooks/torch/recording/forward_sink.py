@@ -12,6 +12,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch.base.guard import boundary, guarded
+from traindbg.hooks.torch.base.micro_batches import in_backward
 from traindbg.hooks.torch.base.transforms import is_transforming
 from traindbg.hooks.torch.data.hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch.data.states import CELLS
@@ -39,7 +40,9 @@ _ATTENTION = _BIT["attention"]
 _FUNCTIONS = _BIT["activation"] | _ATTENTION
 _RISKY = HAZARDS | UNSAID | CELLS
 _RISKY_AND_MIXING = _RISKY | MIXING
-FORWARD_ROLES = _INPUT | _BIT["output"] | _FUNCTIONS
+_RETURNED = _BIT["output"] | _BIT["activation"] | _BIT["block_output"]
+_MOST_CALLS = 8  # of a module in one pass, whose outputs are taken
+FORWARD_ROLES = _INPUT | _BIT["output"] | _BIT["block_output"] | _FUNCTIONS
 
 
 class ForwardSink:
@@ -60,6 +63,8 @@ class ForwardSink:
         self.guard = guard
         self.now = 0  # the mode of the pass that is looked at; 0: nothing of it is due
         self.misses_attention = False  # maps that are asked for, up to now
+        self.plans = 0  # that held, up to now
+        self.may_want_blocks = False  # the one that holds may name some
         self.unanswered: Unanswered | None = None  # told of calls in training; set by the recording
         self._session = tensors.session
         self._hot = guard.hot
@@ -72,6 +77,9 @@ class ForwardSink:
         self._compilation = compilation
         self._unseen = unseen
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
+        self._takes_calls = False  # of the pass: also what modules return that are called again
+        # Where parts of a model are called, and not itself: the step and micro-batch of the last.
+        self._parts_of: tuple[int, int] | None = None
 
     @property
     def may_hear_evaluations(self) -> bool:
@@ -151,16 +159,36 @@ class ForwardSink:
         self.now = _EVAL
         return RETURN
 
+    @boundary("outputs")
+    def _wants_block(self, name: str) -> bool:
+        return self.may_want_blocks and self._session.note_block(f"output/{name}")
+
+    def wants_block(self, name: str) -> bool:
+        return self._wants_block(name) is True
+
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING
 
     def plain_mode(self) -> int:
         return 0 if self._tensors.on_device_only or self._mark() else self.now
 
+    def takes_calls(self) -> bool:
+        self._takes_calls = bool(self._session.asked(self.now) & _RETURNED)
+        return self._takes_calls
+
     @boundary("forward")
-    def part_begins(self) -> None:
+    def part_begins(self) -> bool:
         self.now = _TRAIN
         self._micro.forward_begins()
+        return self._begins_pass()
+
+    def _begins_pass(self) -> bool:
+        """Whether a part of a model that is not called itself is the first one of a pass."""
+        under_way = (self._hot.steps, self._micro.number)
+        begins = self._parts_of != under_way
+        self._parts_of = under_way
+        self.takes_calls()  # an evaluation may have come in between
+        return begins
 
     @boundary("forward")
     def _stand_in_begins(self, root: torch.nn.Module) -> bool:
@@ -235,21 +263,43 @@ class ForwardSink:
             guarded("written evaluations", written.model_returned, output, self._hot.steps)
 
     @boundary("outputs")
-    def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
+    def module_output(
+        self, place: Place, suffix: str, tensor: torch.Tensor, number: int = 1
+    ) -> None:
         if is_transforming():
             self.transformed()
             return
         if self.now == _TRAIN and self._micro.is_beyond:
             self._unseen.micro_batches()
             return
-        role, mark = "output" if place.kind == "none" else "activation", self._mark()
-        name = f"{role}/{place.name}{suffix}{mark}"
-        tensor_id = self._tensors.place_id(name, role, place, place.kind, tensor)
+        kind = place.kind
+        if place.is_leaf:
+            role = "output" if kind == "none" else "activation"
+            name = f"{role}/{place.name}{suffix}"
+        else:  # `.0` would be a module in it
+            role, kind = "block_output", "none"
+            name = f"output/{place.returns_as}" + (f":{suffix[1:]}" if suffix else "")
+        is_again = number > 1 and self._takes_calls
+        if is_again and not self._takes_call(name, number):
+            return
+        mark = (f"#{number}" if is_again else "") + self._mark()
+        name += mark
+        tensor_id = self._tensors.place_id(name, role, place, kind, tensor)
         if not mark:
             place.output_ids[suffix] = tensor_id
             if not suffix:
                 place.taken_as = tensor_id
         self._tensors.take(self.now, tensor_id, tensor)
+
+    def _takes_call(self, name: str, number: int) -> bool:
+        """Whether what a module returns is taken that was called before in the pass."""
+        if in_backward():  # a checkpointed part is computed again
+            return False
+        if number > _MOST_CALLS:
+            self._session.skip()
+            self._unseen.calls(name, _MOST_CALLS)
+            return False
+        return True
 
     @boundary("activations")
     def function_output(
@@ -376,8 +426,9 @@ class CompanionSink(ForwardSink):
     def _next_batch(self) -> None:
         """A head may be called when the loss of another one was computed."""
 
-    def part_begins(self) -> None:
+    def part_begins(self) -> bool:
         self.now = _TRAIN
+        return self._begins_pass()
 
     def model_input(
         self, place: Place, number: int, tensor: torch.Tensor, are_labels: bool = False

@@ -67,6 +67,7 @@ from traindbg.hooks.torch.updates.optimizer import STATE, UPDATES, OptimizerObse
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
+_BLOCK_OUTPUT = _core.ROLE_BITS["block_output"]
 _CLOSE_SECONDS = 5.0
 _FLUSH_SECONDS = 1.0
 current: Recording | None = None  # of this process
@@ -169,6 +170,12 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self.companion_sink.misses_attention = self.sink.misses_attention
+        may_want_blocks = bool(words.get("collections")) or "block_outputs" in json.dumps(words)
+        for sink in (self.sink, self.companion_sink):
+            sink.may_want_blocks = may_want_blocks
+            sink.plans += 1
+        for watcher in self.watched.every():
+            guarded("forward", self._note_blocks, watcher)
         wants_losses = any(
             each["collection"] == "losses" and each.get("mode") in ("eval", "global")
             for each in requirements
@@ -178,6 +185,11 @@ class Recording:
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
+
+    @staticmethod
+    def _note_blocks(watcher: Watcher) -> None:
+        if watcher._observer is not None:
+            watcher._observer.note_blocks()
 
     def listen(self) -> None:
         """Is told from now on; there is one such recording in a process."""
@@ -222,6 +234,8 @@ class Recording:
         self.compilation.is_in_use = self.compilation.is_in_use or watcher._compiled
         self.by_hand.look()  # what trained before may be done
         self.watched.add(watcher)
+        guarded("forward", self._note_blocks, watcher)
+        self.hot.due |= self.session.due(_TRAIN) & _BLOCK_OUTPUT
         self._facts.unstepped.has_optimizer |= optimizer is not None
         if self.drivers.driver is None or self.drivers.driver() is None:
             self.by_hand.open(optimizer is not None)
@@ -252,6 +266,7 @@ class Recording:
             companion._compiled = runs_compiled or is_compiled(model)
             self.compilation.is_in_use = self.compilation.is_in_use or companion._compiled
             self.watched.add(companion)
+            guarded("forward", self._note_blocks, companion)
         if self.hot.steps == 0:
             leader.first_layer = None  # by the order of their calls
         elif leader.first_layer is None:
@@ -505,6 +520,8 @@ class Recording:
         if table is None or not self.hot.due:
             return
         self._evaluations.end()
+        if self.hot.steps == 0:
+            guarded("weights kept", self.weights.begins, optimizer)
         if self.hot.due & GRADIENTS_BEFORE:
             guarded("gradients before", self._gradients.will_step, optimizer, table)
         self._optimizers.take_parameters(optimizer, table, self.hot.due)
@@ -730,6 +747,7 @@ class Recording:
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
+            self.hot.due |= self.session.due(_TRAIN) & _BLOCK_OUTPUT  # it was not known of which
             self._gradients.clear()
             self._micro.step_ended()
             self._arm()
@@ -754,8 +772,9 @@ class Recording:
     def _stop_if_asked(self, answer: int | None) -> None:
         if answer is not None and answer & _core.STOP_REQUESTED:
             run_dir = self.session.run_directory
-            if self.session.checkpoint_asked():
-                self._corrections.checkpoint()
+            bad_since = self.session.checkpoint_asked()
+            if bad_since is not None:
+                self._corrections.checkpoint(bad_since)
             self._is_stopped = True
             self.close()
             raise TrainingStopped(run_dir)

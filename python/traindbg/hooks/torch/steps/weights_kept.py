@@ -23,7 +23,9 @@ theirs; the same tells of a live state that is loaded to undo that (`loop/live_s
 of a copy of the whole model, alive at the end, where another model than the one that is trained was
 evaluated after the last step (`loop/copy_evaluated`). Of
 each state that is taken the first values of one parameter are copied: they tell of how many steps
-ago the weights are that were put back (`loop/weights_put_back_since`).
+ago the weights are that were put back (`loop/weights_put_back_since`), and how many states were
+taken of the model since (`loop/weights_put_back_later`). The same is copied before the first step:
+it tells that weights of then are loaded in the middle of a training (`loop/weights_of_start`).
 
 A whole model that `torch.load` returns after the last step is lost where only a function's own name
 gets it (`text.rebound`), and the model that is trained, whose weights are others, keeps them until
@@ -72,6 +74,7 @@ _FIRST_VALUES = 16  # of a parameter, by which a state is known again
 _MOST_STATES = 256
 _FEW_STEPS = 4  # fewer do not tell what each of them writes
 _AKIN = 0.3  # cosine of two states of the same weights
+_MOST_STARTS = 16  # times that the weights of the start are told
 _USES = 2  # of states of a line: as good as many
 _FAR = 2  # times as many steps as between two states of a line: it has not taken one for long
 # How often a step writes to a parameter, at most; once more where it decays it by itself.
@@ -351,6 +354,7 @@ class Loading(NamedTuple):
     old: Taken | None  # its own memory, as it was taken so many steps before
     since: int
     fact: str  # that is told of it
+    is_start: bool = False  # it is given what it was before the first step
 
 
 class _Beginnings(NamedTuple):
@@ -367,6 +371,17 @@ class _Beginnings(NamedTuple):
             if known.shape == values.shape and torch.equal(known.to(values), values)
         ]
         return steps - found[0] if len(found) == 1 else None
+
+    def later(self, taken_at: int) -> int:
+        """How many states were taken after more steps."""
+        return sum(taken > taken_at for taken in self.values)
+
+
+class _Start(NamedTuple):
+    """How a parameter began before the first step."""
+
+    parameter: weakref.ref[torch.Tensor]
+    values: torch.Tensor  # the first ones
 
 
 class _Lost(NamedTuple):
@@ -407,6 +422,8 @@ class KeptWeights:
             weakref.WeakKeyDictionary()
         )
         self._put_back: tuple[_Beginnings, torch.Tensor] | None = None  # what was loaded last
+        self._start: _Start | None = None
+        self._starts = 0  # times that it was loaded
         self._best = BestValues()
         self._lost: _Lost | None = None  # the last model that was read, where only a name got it
 
@@ -442,6 +459,38 @@ class KeptWeights:
         if len(known.values) > _MOST_STATES:
             del known.values[next(iter(known.values))]
 
+    def begins(self, optimizer: torch.optim.Optimizer) -> None:
+        """The first step of all is about to be made."""
+        if not self.is_followed or self._start is not None:
+            return
+        found = [
+            (parameter.numel(), number, parameter)
+            for number, parameter in enumerate(
+                p for g in optimizer.param_groups for p in g["params"]
+            )
+            if parameter.grad is not None and parameter.numel() >= _FIRST_VALUES
+        ]
+        if not found:
+            return
+        _, _, parameter = min(found, key=lambda each: each[:2])
+        if _is_plain(parameter) and not capturing_graph(parameter):
+            with own_operations():
+                self._start = _Start(weakref.ref(parameter), _beginning_of(parameter))
+
+    def _is_start(self, named: list[tuple[str, torch.nn.Parameter, torch.Tensor]]) -> bool:
+        """Whether a model is given what it began with, in place of others. Waits for a device."""
+        start = self._start
+        known = None if start is None else start.parameter()
+        if start is None or known is None or self._starts >= _MOST_STARTS:
+            return False
+        for _, parameter, value in named:
+            if parameter is known and value.shape == parameter.shape:
+                with own_operations():
+                    now, then = _beginning_of(parameter), _beginning_of(value)
+                    is_start = torch.equal(then.to(start.values), start.values)
+                    return is_start and not torch.equal(now.to(start.values), start.values)
+        return False
+
     def holds_loaded(self, model: torch.nn.Module) -> bool:
         """Whether parameters of a model were loaded after the last step."""
         is_now = self._steps == self.steps
@@ -468,7 +517,8 @@ class KeptWeights:
             names = [name for name, _, _ in named]
             self._compare(named)
             self._loads_beginning(model, given)
-            return Loading(weakref.ref(model), names, None, 0, "")
+            is_start = self._is_start(named)
+            return Loading(weakref.ref(model), names, None, 0, "", is_start)
         if not named:
             return None
         if taken is None and not any(isinstance(value, torch.nn.Parameter) for *_, value in named):
@@ -503,6 +553,9 @@ class KeptWeights:
             if parameter.requires_grad
         ]
         self._is_all = bool(trained) and self._loaded.keys() >= set(trained)
+        if self._is_all and loading.is_start:
+            self._starts += 1
+            self._tensors.tell("weights_of_start", self.steps, always=True)
 
     @boundary("weights kept")
     def saved(self, value: Any) -> None:
@@ -570,6 +623,8 @@ class KeptWeights:
                 since = taken.since(values, self.steps)
                 if since is not None:
                     self._tensors.tell("weights_put_back_since", since, always=True)
+                    later = taken.later(self.steps - since)
+                    self._tensors.tell("weights_put_back_later", later, always=True)
         elif self.is_followed and has_evaluated_another and self._keeps_a_copy():
             self._tensors.tell("copy_evaluated", 1, always=True)
 
@@ -604,7 +659,7 @@ class KeptWeights:
         self._series.clear()
         self._begin_with.clear()
         self._best.clear()
-        self._lost = None
+        self._lost = self._start = None
         self._forget()
 
     def _tell(self, fact: str, line: Line | None, since: int) -> None:

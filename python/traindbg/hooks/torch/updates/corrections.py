@@ -126,6 +126,47 @@ def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
+def _plain(value: Any) -> Any:
+    """A copy made by `_on_host`, as a program's own checkpoint would have it."""
+    if isinstance(value, _Copy):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple, collections.deque):
+        return type(value)(_plain(item) for item in value)
+    return value
+
+
+def _state_dict_of_model(model: torch.nn.Module, snapshot: _Snapshot) -> dict[str, Any]:
+    """As `model.state_dict()` was then, under all names that a shared tensor has."""
+    values = {held.name: held.copy.value for held in snapshot.held if held.model() is model}
+    copies = {id(tensor): values.get(name) for name, tensor in _tensors(model).items()}
+    state = {}
+    for name, item in model.state_dict(keep_vars=True).items():
+        copied = copies.get(id(item))  # of what is neither a parameter nor a buffer there is none
+        held = item.detach() if isinstance(item, torch.Tensor) else item
+        state[name] = held if copied is None else copied
+    return state
+
+
+def _state_dict_of(optimizer: torch.optim.Optimizer, snapshot: _Snapshot) -> dict[str, Any]:
+    """As `optimizer.state_dict()` was then. Groups and their settings are those of now."""
+    state: dict[Any, Any] = {}
+    for each in snapshot.states:
+        if each.optimizer() is optimizer:
+            for key, item in each.items:
+                state[id(key()) if isinstance(key, weakref.ref) else key] = _plain(item)
+    now = optimizer.state_dict()
+    numbers = {
+        number: parameter
+        for group, packed in zip(optimizer.param_groups, now["param_groups"], strict=True)
+        for number, parameter in zip(packed["params"], group["params"], strict=True)
+    }
+    known = {n: state[id(p)] for n, p in numbers.items() if id(p) in state}
+    others = {key: item for key, item in state.items() if not isinstance(key, int)}
+    return {**now, "state": {**known, **others}}
+
+
 def _is_capturing(model: torch.nn.Module) -> bool:
     """Whether operations become part of a CUDA graph now, and must not wait for the device."""
     first = next(model.parameters(), None)
@@ -345,17 +386,15 @@ class Corrections:
     def _roll_back(self, bad_since: int) -> None:
         if not self._may("roll_back"):
             return
-        good = [s for s in self._snapshots if s.steps + _MARGIN <= bad_since]
-        good = good or [s for s in self._snapshots if s.steps <= bad_since]
+        snapshot = self._snapshot_of_before(bad_since)
         why = f"back to before step {bad_since}"
-        if not good:
+        if snapshot is None:
             kept = [snapshot.steps for snapshot in self._snapshots]
             if kept:
                 self._refuse("roll_back", f"{why}: the snapshots are of steps {kept}")
             else:
                 self._refuse("roll_back", f"{why}: there is no snapshot (--snapshot-every)")
             return
-        snapshot = good[-1]
         if any(_is_capturing(model) for model, _ in self._watched.models()):
             self._refuse("roll_back", f"{why}: a CUDA graph is being captured")
             return
@@ -383,8 +422,11 @@ class Corrections:
             factor=self.factor,
         )
 
-    def checkpoint(self) -> None:
-        """Writes a checkpoint into the run. Whatever happens: the training ends afterwards."""
+    def checkpoint(self, bad_since: int) -> None:
+        """Writes checkpoints into the run: what is there now, and what was before the fault.
+
+        `bad_since`: the first step of the fault. Whatever happens: the training ends afterwards.
+        """
         if self._session.worker != 0:
             return  # of a model that all ranks have; the first one writes it
         try:
@@ -392,6 +434,7 @@ class Corrections:
                 self._refuse("checkpoint", "the model's parameters are spread over processes")
                 return
             self._write_checkpoint()
+            self._write_good_checkpoint(bad_since)
         except Exception as error:
             self._refuse("checkpoint", f"{type(error).__name__}: {error}")
 
@@ -399,25 +442,53 @@ class Corrections:
         models = {
             prefix.rstrip("."): model.state_dict() for model, prefix in self._watched.models()
         }
-        steps = self._hot.steps
+        optimizers = [optimizer.state_dict() for optimizer in self._watched.optimizers()]
+        path = self._write(f"step-{self._hot.steps:08}.pt", self._hot.steps, models, optimizers)
+        tensors = [v for state in models.values() for v in state.values()]
+        floats = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        is_finite = math.isfinite(_norm(floats))
+        text = f"checkpoint after {self._hot.steps} steps: {path}"
+        if not is_finite:
+            text += "; it holds values that are not finite"
+        self._report("checkpoint", text, path=str(path), is_finite=is_finite)
+
+    def _write_good_checkpoint(self, bad_since: int) -> None:
+        """What a snapshot holds of before the fault. The models are left as they are."""
+        if bad_since == 0:
+            return  # a fault that was there from the start
+        snapshot = self._snapshot_of_before(bad_since)
+        if snapshot is None:
+            kept = [each.steps for each in self._snapshots]
+            text = f"no checkpoint of before step {bad_since}: "
+            text += f"the snapshots are of steps {kept}" if kept else "there is no snapshot"
+            self._report("good_checkpoint", text, refused=True)
+            return
+        models = {
+            prefix.rstrip("."): _state_dict_of_model(model, snapshot)
+            for model, prefix in self._watched.models()
+        }
+        optimizers = [
+            _state_dict_of(optimizer, snapshot) for optimizer in self._watched.optimizers()
+        ]
+        path = self._write(f"good-{snapshot.steps:08}.pt", snapshot.steps, models, optimizers)
+        text = f"checkpoint of before step {bad_since}, after {snapshot.steps} steps: {path}"
+        self._report("good_checkpoint", text, path=str(path), to=snapshot.steps)
+
+    def _write(
+        self, name: str, steps: int, models: dict[str, Any], optimizers: list[dict[str, Any]]
+    ) -> Path:
         directory = Path(self._session.run_directory) / "checkpoints"
-        path = directory / f"step-{steps:08}.pt"
         content = {
             "schema_version": 1,
             "step": steps,
             "models": models,
-            "optimizers": [optimizer.state_dict() for optimizer in self._watched.optimizers()],
+            "optimizers": optimizers,
             "lr_factor": self.factor,  # the learning rates in there are the program's
         }
         directory.mkdir(mode=0o700, exist_ok=True)
+        path = directory / name
         _save(content, path)
-        tensors = [v for state in models.values() for v in state.values()]
-        floats = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()]
-        is_finite = math.isfinite(_norm(floats))
-        text = f"checkpoint after {steps} steps: {path}"
-        if not is_finite:
-            text += "; it holds values that are not finite"
-        self._report("checkpoint", text, path=str(path), is_finite=is_finite)
+        return path
 
     # Snapshots.
 
@@ -447,6 +518,12 @@ class Corrections:
                 for optimizer in optimizers
             ]
         self._snapshots.append(_Snapshot(steps, held, states))
+
+    def _snapshot_of_before(self, bad_since: int) -> _Snapshot | None:
+        """The newest, some steps before the fault where there is one."""
+        good = [s for s in self._snapshots if s.steps + _MARGIN <= bad_since]
+        good = good or [s for s in self._snapshots if s.steps <= bad_since]
+        return good[-1] if good else None
 
     def _load(self, snapshot: _Snapshot) -> str:
         """Puts a snapshot back; says why not, and has changed nothing then.

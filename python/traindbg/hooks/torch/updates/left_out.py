@@ -9,9 +9,10 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch.base.ids import Identities, IdentityTable
 from traindbg.hooks.torch.base.parameters import number_of
-from traindbg.hooks.torch.updates.outside import Outside
+from traindbg.hooks.torch.updates.outside import Outside, drawn_outside
 from traindbg.hooks.torch.updates.resume import are_fresh, checkpoints
 from traindbg.hooks.torch.updates.untrained import first_elements_of
+from traindbg.hooks.torch.updates.waiting import Drawn, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -53,10 +54,12 @@ class LeftOut:
         self._frozen = Identities()  # at some look, and never trainable before
         self._trainable = Identities()  # at some look
         self._outside = Outside()
+        self._waiting = Waiting(teller)
 
     def forget(self) -> None:
         """The losses that were looked at are of another training, or of other models."""
         self._outside = Outside()
+        self._waiting.forget()
 
     def graph_seen(self, outside: list[torch.Tensor], parameters: Iterable[nn.Parameter]) -> None:
         """The leaves of a loss's graph that no watched model holds."""
@@ -101,6 +104,7 @@ class LeftOut:
         if new:
             self._searched.remember(new)
             others = in_any_optimizer()
+            self._waiting.add(p for p, _ in found if id(p) in others)
             self._elsewhere.remember(p for p, _ in found if id(p) in others)
             found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
         kept: list[tuple[torch.Tensor, Owner]] = []
@@ -113,6 +117,7 @@ class LeftOut:
         if step == 0:
             return  # its other optimizer may have yet to be made
         outside = self._outside.told(in_any_optimizer)
+        self._tell_waiting(modules)
         if outside is not None:
             self._teller.fact("outside_optimizer", outside.parameters, outside.place)
             self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
@@ -137,3 +142,21 @@ class LeftOut:
             thawed = sum(id(parameter) in self._frozen for parameter, _ in kept)
             self._trainable.remember(p for p, _ in kept if id(p) not in self._frozen)
             self._teller.fact("not_in_optimizer_thawed", thawed)
+
+    def _tell_waiting(self, modules: Callable[[], dict[str, nn.Module]]) -> None:
+        """Of parameters with gradients that are in an optimizer which does not step."""
+
+        def drawn(parameters: list[torch.Tensor]) -> Drawn:
+            owners = [owner for p in parameters if (owner := self._models.owners().get(id(p)))]
+            if len(owners) < len(parameters):
+                return drawn_outside(parameters)
+            held_by = modules()
+            named = [
+                (held_by.get(owner.module), owner.path, p)
+                for owner, p in zip(owners, parameters, strict=True)
+            ]
+            return Drawn(are_fresh(named), owners[0].module)
+
+        self._waiting.stepping(self._models.optimizers())
+        self._waiting.add(self._outside.take_from_optimizers())
+        self._waiting.tell(drawn)

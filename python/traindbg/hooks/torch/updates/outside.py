@@ -22,6 +22,7 @@ from traindbg.hooks.torch.updates.drawn import drawn
 from traindbg.hooks.torch.updates.fresh import looks_drawn
 from traindbg.hooks.torch.updates.resume import checkpoints
 from traindbg.hooks.torch.updates.untrained import first_elements, first_elements_of
+from traindbg.hooks.torch.updates.waiting import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,6 +109,13 @@ def copies_among(
     return [p for p, _ in copies] if are_varied else []
 
 
+def drawn_outside(parameters: Sequence[torch.Tensor]) -> Drawn:
+    """Of parameters that no watched model has."""
+    is_fresh = [_is_drawn(p) if isinstance(p, nn.Parameter) else None for p in parameters]
+    first = parameters[0]
+    return Drawn(is_fresh, _place_of(first) if isinstance(first, nn.Parameter) else "")
+
+
 class Outside:
     """One per recording. Hears of the leaves of the graphs that are looked at."""
 
@@ -119,6 +127,7 @@ class Outside:
         self._place = ""
         self._is_fresh = False
         self._was_told = False  # that there are some
+        self._in_optimizers: list[nn.Parameter] = []  # of those that lasted, since they were taken
 
     def graph_seen(self, leaves: Sequence[torch.Tensor], watched: Iterable[nn.Parameter]) -> None:
         """`leaves`: those of a graph that no watched model has."""
@@ -149,6 +158,11 @@ class Outside:
                 new[id(leaf)] = _Known(weakref.ref(leaf), state, is_lasting=False)
         self._known = new
 
+    def take_from_optimizers(self) -> list[nn.Parameter]:
+        """Those that turned out to be in an optimizer since this was asked last."""
+        found, self._in_optimizers = self._in_optimizers, []
+        return found
+
     def _changed(self) -> Iterator[int]:
         """Ids of those that something else changes, or that are gone."""
         same: dict[int, nn.Parameter] = {}
@@ -173,6 +187,7 @@ class Outside:
         if kept and [id(parameter) for parameter in kept] != self._asked:
             held = in_any_optimizer()
             self._elsewhere |= held
+            self._in_optimizers += [parameter for parameter in kept if id(parameter) in held]
             self._known = {key: known for key, known in self._known.items() if key not in held}
             kept = [parameter for parameter in kept if id(parameter) not in held]
             self._asked = [id(parameter) for parameter in kept]
