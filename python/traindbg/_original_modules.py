@@ -8,7 +8,9 @@ be imported, and raises when it is used; a module or name that is not lent says 
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
 import logging
+import re
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -243,17 +245,29 @@ MODULES: dict[str, dict[str, Any]] = {
 }
 
 
+def _not_lent(module: str, name: str) -> str:
+    things = vars(sys.modules[module])
+    there = ", ".join(sorted(each for each in things if not each.startswith("_")))
+    return (
+        f"{module}.{name} is not there for rules of traindbg: {module} has "
+        f"{there or 'nothing'}; {_SEE}"
+    )
+
+
 class _Lent(types.ModuleType):
     """A module that says what is in it where something else is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        there = ", ".join(sorted(name for name in vars(self) if not name.startswith("_")))
-        raise ImportError(
-            f"{self.__name__}.{name} is not there for rules of traindbg: {self.__name__} has "
-            f"{there or 'nothing'}; {_SEE}"
-        )
+        raise AttributeError(name if name.startswith("_") else _not_lent(self.__name__, name))
+
+
+def words_of(error: ImportError) -> str:
+    """What an error says; of `from smdebug... import name` also what is there instead."""
+    text = str(error)
+    asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", text)
+    if asked and asked[2] in MODULES:
+        return _not_lent(asked[2], asked[1])
+    return text
 
 
 class _Refuser:
@@ -275,6 +289,7 @@ def lend() -> None:
         module = _Lent(name)
         module.__dict__.update(things)
         module.__path__ = []
+        module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")
         if parent:

@@ -8,6 +8,7 @@ nothing. Memory is limited before this starts; time by the program, which ends t
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import math
 import os
@@ -92,6 +93,8 @@ def _is_rule(thing: Any) -> bool:
 
     if not isinstance(thing, type) or thing in {rules.Rule, original_rules.Rule}:
         return False
+    if inspect.isabstract(thing):  # a base of rules
+        return False
     return issubclass(thing, rules.Rule) or hasattr(thing, "invoke_at_step")
 
 
@@ -139,12 +142,17 @@ def _parameters(rule: type[Any]) -> list[Any]:
 
 
 def _typed(rule: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole number is a float on the way here."""
+    """A whole number is a float on the way here.
+
+    The arguments of rules of the original have no types: of `limit=10` it may become 0.5.
+    """
     out = {}
     for parameter in _parameters(rule):
         value = values.get(parameter.name, parameter.default)
         is_whole = isinstance(parameter.default, int) and not isinstance(parameter.default, bool)
-        out[parameter.name] = int(value) if is_whole else value
+        if is_whole and (_is_ours(rule) or float(value).is_integer()):
+            value = int(value)
+        out[parameter.name] = value
     return out
 
 
@@ -163,8 +171,10 @@ def _make(rule: type[Any], values: Mapping[str, Any]) -> Any:
 # Describing them.
 
 
-def _parameter(parameter: Any) -> dict[str, Any]:
+def _parameter(parameter: Any, *, is_ours: bool = True) -> dict[str, Any]:
     default = parameter.default
+    if not is_ours and isinstance(default, int) and not isinstance(default, bool):
+        default = float(default)
     kinds: tuple[tuple[type, str], ...] = (
         (bool, "flag"), (int, "whole number"), (float, "number"), (str, "text"),
     )  # fmt: skip
@@ -202,8 +212,7 @@ def _needs(rule: Any) -> list[dict[str, Any]]:
 
 
 def _describe(rule: type[Any], class_name: str) -> dict[str, Any]:
-    import inspect
-
+    from traindbg.original_rules import collections_of
     from traindbg.rules import rule_name
 
     name = rule_name(rule)
@@ -216,8 +225,8 @@ def _describe(rule: type[Any], class_name: str) -> dict[str, Any]:
         "title": str(getattr(rule, "title", "") or name.replace("_", " ").capitalize()),
         "summary": summary or "A rule of your own.",
         "severity": str(getattr(rule, "severity", "warning")),
-        "parameters": [_parameter(each) for each in _parameters(rule)],
-        "everything": not _is_ours(rule) and not getattr(rule, "collections", ()),
+        "parameters": [_parameter(each, is_ours=_is_ours(rule)) for each in _parameters(rule)],
+        "everything": not _is_ours(rule) and not collections_of(rule),
     }
     for section in ("when", "why", "fix", "healthy"):
         description[section] = str(getattr(rule, section, "") or "")
@@ -365,10 +374,10 @@ class _Host:
         }
 
     def end(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
-        """The last word of a rule."""
+        """The last word of a rule, which is let go: others may still need the memory."""
         from traindbg.rules import Sink
 
-        rule = self._rules[asked["rule"]][0]
+        rule = self._rules.pop(asked["rule"])[0]
         sink = Sink()
         judged = rule.on_end(sink)
         return {
@@ -388,7 +397,12 @@ def _words(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.lineno:
         where = f" ({os.path.basename(error.filename or '')}, line {error.lineno})"
         return _text(f"{type(error).__name__}: {error.msg}{where}")
-    text = " ".join(str(error).split())
+    text = str(error)
+    if isinstance(error, ImportError):
+        from traindbg import _original_modules
+
+        text = _original_modules.words_of(error)
+    text = " ".join(text.split())
     if isinstance(error, MemoryError):
         text = text or "it may have no more; see --rule-memory"
     return _text(

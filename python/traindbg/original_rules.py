@@ -17,16 +17,17 @@
             return False
 
 Files that import `smdebug` work unchanged in the process in which `--rule-python` runs them: there
-those names are of this module. The original attaches what a rule needs with the job's
-configuration; here a class may name `collections`, `every` (500 as there) and `raw` itself, or the
-user adds `--collect gradients --every 100`. Parameters are the arguments of `__init__` behind the
+those names are of this module. In the original, the job's configuration says what is captured; here
+a class may name `collections`, `every` (500 as there) and `raw` itself, or the user adds `--collect
+gradients --every 100`. Parameters are the arguments of `__init__` behind the
 trial.
 
 What is otherwise than in the original: steps are those of training, counted from 0, and
 `mode=ModeKeys.EVAL` asks for those of evaluation, which the rule has been shown by then; a trial is
-of one worker, remembers its last 1000 steps of each mode, and whole tensors of the last 256 MiB;
-names of tensors are ours, and a name or pattern of the original's finds them, too. Of other trials,
-actions and what is about files there is none: asking for them raises SMDebugNotImplementedError,
+of one worker, remembers its last 1000 steps of each mode, and whole tensors of the last
+256 MiB of all workers;
+names of tensors are ours, and a name or pattern of the original's finds them, too. There are no
+other trials, no actions and nothing about files: asking for them raises SMDebugNotImplementedError,
 which names what to use instead. docs/custom-rules.md lists them.
 """
 
@@ -52,7 +53,7 @@ from traindbg.original_errors import (
     modes,
 )
 from traindbg.original_trials import Trial, TrialTensor
-from traindbg.rules import Finding, Need, Parameter, Sink, Step, Value
+from traindbg.rules import Finding, Need, Parameter, Sink, Step, Value, rule_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -170,7 +171,7 @@ class RequiredTensors:
 class Rule(ABC):
     """The base of rules of that form: `invoke_at_step` says whether the condition holds."""
 
-    collections: ClassVar[Sequence[str]] = ()
+    collections: ClassVar[Sequence[str] | str] = ()
     """What is captured for it, by our names. None: what is recorded for others, or for you."""
     every: ClassVar[int] = 500
     """At which steps of each mode: training, evaluation and prediction count their own."""
@@ -226,7 +227,7 @@ def invoke_rule(
     end_step: int | None = None,
     raise_eval_cond: bool = False,
 ) -> None:
-    """Invokes a rule at steps of its trial; NoMoreData ends one without an end, as in the original.
+    """Invokes a rule at steps of its trial; without end_step it runs until NoMoreData.
 
     What traindbg runs is invoked by traindbg: this is for a trial of one's own.
     """
@@ -246,6 +247,12 @@ def invoke_rule(
 
 
 _OURS = {"base_trial", "action_str", "other_trials"}
+
+
+def collections_of(rule: type[Any]) -> tuple[str, ...]:
+    """What a class names; one may stand there as a text."""
+    named = getattr(rule, "collections", ())
+    return (named,) if isinstance(named, str) else tuple(map(str, named))
 
 
 def parameters_of(rule: type[Any]) -> tuple[Parameter, ...]:
@@ -276,6 +283,11 @@ class Invoker:
         self._last: int | None = None  # step of training
         self._is_newer = False  # steps of evaluation came after it
         signature = inspect.signature(rule.__init__).parameters
+        self._missing = [
+            name
+            for name, value in values.items()
+            if value == "" and signature[name].default is inspect.Parameter.empty
+        ]
         # A text that was left empty is not given, so that None stays None.
         self._values = {
             name: value
@@ -284,17 +296,25 @@ class Invoker:
         }
 
     def needs(self) -> list[Need]:
-        """What the class names, in all modes, as in the original; the default is nothing."""
+        """What the class names, in all modes, as in the original; the default is nothing.
+
+        It is asked for before the training starts, so that it refuses what `__init__`, which needs
+        a trial, would refuse after that. ValueError: an argument without a default is not set.
+        """
+        for name in self._missing:
+            raise ValueError(
+                f"{name}: {self._class.__name__} has no default for it; "
+                f"--rule {rule_name(self._class)}.{name}=VALUE sets it"
+            )
         what = ("statistics", "raw") if getattr(self._class, "raw", False) else ("statistics",)
         every = int(getattr(self._class, "every", 500))
         return [
-            Need(name, what, mode="global", every=every)
-            for name in getattr(self._class, "collections", ())
+            Need(name, what, mode="global", every=every) for name in collections_of(self._class)
         ]
 
     def begin(self, worker: int) -> None:
         """Makes the rule, with a trial of this worker."""
-        self._trial = Trial(worker=worker)
+        self._trial = Trial(worker=worker, asked=collections_of(self._class))
         signature = inspect.signature(self._class.__init__).parameters
         more: dict[str, Any] = {"action_str": ""} if "action_str" in signature else {}
         self._rule = self._class(self._trial, **more, **self._values)

@@ -6,6 +6,7 @@ the same tensors, and are told by the native program, which has the one table of
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import weakref
@@ -17,21 +18,23 @@ from traindbg.original_errors import (
     ModeKeys,
     NoMoreData,
     SMDebugNotImplementedError,
+    SMDebugValueError,
     StepNotYetAvailable,
     StepState,
     StepUnavailable,
     TensorUnavailable,
     TensorUnavailableForStep,
 )
-from traindbg.rules import Step, Tensor
+from traindbg.rules import Statistics, Step, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 _MOST_STEPS = 1000
-_MOST_RAW_BYTES = 256 << 20
+_MOST_RAW_BYTES = 256 << 20  # of all trials of the process
 
-_REDUCTIONS = ("min", "max", "mean", "std", "sum", "l1", "l2", "variance", "median", "prod")
+_PART = 1 << 20  # values of a whole tensor that are reduced at a time
+_TOLD_TOGETHER = ("min", "max", "mean", "std", "sum", "l1", "l2", "variance")
 # What every trial of the original has; what a tensor is in beside is known when it is recorded.
 _COLLECTIONS = ("all", "default", "weights", "biases", "gradients", "losses")
 
@@ -65,30 +68,33 @@ def _not_here(what: str, instead: str) -> SMDebugNotImplementedError:
     return SMDebugNotImplementedError(f"{what}: has no meaning in traindbg; {instead}")
 
 
+class _AttributeNotHereError(SMDebugNotImplementedError, AttributeError):
+    """Of an attribute, so that `hasattr` and a default of `getattr` work as ever."""
+
+
+# By this name it is told.
+_AttributeNotHereError.__name__ = _AttributeNotHereError.__qualname__ = "SMDebugNotImplementedError"
+
+
 def _mode_word(mode: ModeKeys) -> str:
+    if not isinstance(mode, ModeKeys):
+        known = ", ".join(str(each) for each in ModeKeys)
+        raise SMDebugValueError(f"{mode!r}: is no mode; there are {known}")
     return {ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}.get(mode, "train")
 
 
-def _reduction(tensor: Tensor, name: str, absolute: bool) -> float | None:
-    """A reduction of the original's, of what was recorded; None: it cannot be told from that."""
-    if tensor.value is not None and name in {"min", "max", "mean", "sum", "l1", "l2"}:
-        return abs(tensor.value) if absolute or name in {"l1", "l2"} else tensor.value
-    if tensor.raw is not None:
-        import numpy as np
+# Reductions.
 
-        values = np.abs(tensor.raw) if absolute else tensor.raw
-        of_values: dict[str, Callable[[Any], Any]] = {
-            "min": np.min, "max": np.max, "mean": np.mean, "std": np.std, "sum": np.sum,
-            "prod": np.prod, "median": np.median, "variance": np.var,
-            "l1": lambda v: np.sum(np.abs(v)), "l2": lambda v: np.sqrt(np.sum(np.square(v))),
-        }  # fmt: skip
-        return float(of_values[name](values)) if name in of_values and values.size else None
-    known = tensor.statistics
-    if known is None:
+
+def _of_statistics(known: Statistics, name: str, absolute: bool) -> float | None:
+    """What NumPy says of the values; statistics have the moments of the finite ones alone."""
+    if known.count == 0:
         return None
-    finite = known.count - known.nan - known.positive_infinite - known.negative_infinite
-    if finite == 0:
+    if known.nan:
         return math.nan
+    finite = known.count - known.positive_infinite - known.negative_infinite
+    if finite < known.count:
+        return _of_infinite(known, name, absolute, has_finite=finite > 0)
     if not absolute:
         plain = {
             "min": known.min, "max": known.max, "mean": known.mean, "std": known.std,
@@ -101,9 +107,98 @@ def _reduction(tensor: Tensor, name: str, absolute: bool) -> float | None:
         "max": max(abs(known.min), abs(known.max)), "mean": mean, "sum": known.l1,
         "l1": known.l1, "l2": known.l2, "variance": variance, "std": math.sqrt(variance),
     }  # fmt: skip
-    if name == "min" and (known.min >= 0 or known.max <= 0):
-        return min(abs(known.min), abs(known.max))
-    return of_absolutes.get(name)
+    return _least_absolute(known) if name == "min" else of_absolutes.get(name)
+
+
+def _least_absolute(known: Statistics) -> float | None:
+    """None where the finite values have both signs."""
+    is_of_one_sign = known.min >= 0 or known.max <= 0
+    return min(abs(known.min), abs(known.max)) if is_of_one_sign else None
+
+
+def _of_infinite(known: Statistics, name: str, absolute: bool, *, has_finite: bool) -> float | None:
+    """Where some values are infinite, and none is NaN."""
+    positive, negative = known.positive_infinite > 0, known.negative_infinite > 0
+    if absolute:
+        positive, negative = True, False
+    if name in {"l1", "l2"}:
+        return math.inf
+    if name in {"std", "variance"}:
+        return math.nan
+    if name in {"sum", "mean"}:
+        if positive and negative:
+            return math.nan
+        return math.inf if positive else -math.inf
+    if name == "max":
+        return math.inf if positive else known.max if has_finite else -math.inf
+    if name == "min":
+        if not has_finite:
+            return -math.inf if negative else math.inf
+        if absolute:
+            return _least_absolute(known)
+        return -math.inf if negative else known.min
+    return None
+
+
+def _of_values(values: Any, name: str, absolute: bool) -> float | None:
+    """In float64, whatever the values' type: float16 has no large sums, uint8 no squares."""
+    import numpy as np
+
+    is_of_absolutes = absolute or name in {"l1", "l2"}
+    if not values.size or (values.dtype.kind == "c" and not is_of_absolutes):
+        return None
+    flat = values.reshape(-1)
+
+    def parts() -> Iterator[Any]:
+        """All values, a few at a time: a copy in float64 may be more memory than there is."""
+        for begin in range(0, flat.size, _PART):
+            part = flat[begin : begin + _PART]
+            if part.dtype.kind != "c":
+                part = part.astype(np.float64)
+            yield np.abs(part).astype(np.float64, copy=False) if is_of_absolutes else part
+
+    def total(of_part: Callable[[Any], Any]) -> Any:
+        return np.sum([np.sum(of_part(part)) for part in parts()])
+
+    def variance() -> Any:
+        mean = total(lambda part: part) / flat.size
+        return total(lambda part: np.square(part - mean)) / flat.size
+
+    reductions: dict[str, Callable[[], Any]] = {
+        "min": lambda: np.min([np.min(part) for part in parts()]),
+        "max": lambda: np.max([np.max(part) for part in parts()]),
+        "sum": lambda: total(lambda part: part),
+        "mean": lambda: total(lambda part: part) / flat.size,
+        "l1": lambda: total(lambda part: part),
+        "l2": lambda: np.sqrt(total(np.square)),
+        "variance": variance,
+        "std": lambda: np.sqrt(variance()),
+        "prod": lambda: np.prod([np.prod(part) for part in parts()]),
+        "median": lambda: np.median(np.concatenate(list(parts()))),
+    }
+    if name not in reductions:
+        return None
+    with np.errstate(all="ignore"):
+        return float(reductions[name]())
+
+
+def _reduction(
+    tensor: Tensor, name: str, absolute: bool, *, is_quick: bool = False
+) -> float | None:
+    """A reduction of the original's, of what was recorded; None: it cannot be told from that.
+
+    Of a whole tensor it is exact; `is_quick`: told from statistics where these are there.
+    """
+    import numpy as np
+
+    if tensor.value is not None:
+        return _of_values(np.array(tensor.value), name, absolute)
+    known = tensor.statistics
+    # Whole tensors of these types are bytes.
+    has_values = tensor.raw is not None and not tensor.dtype.startswith(("float8", "unknown"))
+    if has_values and not (is_quick and known is not None):
+        return _of_values(tensor.raw, name, absolute)
+    return None if known is None else _of_statistics(known, name, absolute)
 
 
 class TrialTensor:
@@ -119,7 +214,7 @@ class TrialTensor:
     ) -> list[int]:
         """The steps that have something of it, ascending."""
         found = [at for at, step in self._trial._of(mode).items() if self.name in step]
-        self._trial.was_read |= bool(found)
+        self._trial._looked_at(mode, bool(found))
         return sorted(found)
 
     def _at(self, step_num: int, mode: ModeKeys, worker: str | None) -> Tensor:
@@ -181,17 +276,21 @@ class TrialTensor:
     def reduction_values(
         self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None
     ) -> dict[tuple[str, bool], Any]:
-        """By (name, of absolute values): each that what was recorded tells."""
+        """By (name, of absolute values): what statistics tell, where these were recorded.
+
+        `median` and `prod`, which take long, are told one by one, by `reduction_value`.
+        """
         import numpy as np
 
         tensor = self._at(step_num, mode, worker)
-        told = {
-            (name, absolute): _reduction(tensor, name, absolute)
-            for name in _REDUCTIONS
-            for absolute in (False, True)
-        }
-        self._trial.was_read = True
-        return {key: np.float64(value) for key, value in told.items() if value is not None}
+        told = {}
+        for name in _TOLD_TOGETHER:
+            for absolute in (False, True):
+                value = _reduction(tensor, name, absolute, is_quick=True)
+                if value is not None:
+                    told[name, absolute] = np.float64(value)
+        self._trial.was_read |= bool(told)
+        return told
 
     def workers(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[str]:
         """The workers that recorded it at this step: that of the trial."""
@@ -230,7 +329,10 @@ class Collection:
 
     def __getattr__(self, name: str) -> Any:
         if name in {"include_regex", "save_config", "reduction_config", "save_histogram"}:
-            raise _not_here(f"Collection.{name}", "`traindbg explain-plan` says what is captured")
+            raise _AttributeNotHereError(
+                f"Collection.{name}: has no meaning in traindbg; `traindbg explain-plan` says what "
+                "is captured"
+            )
         raise AttributeError(name)
 
     def __repr__(self) -> str:
@@ -244,12 +346,45 @@ _OF_FILES = {
 }  # fmt: skip
 
 
-_alive: weakref.WeakSet[Trial] = weakref.WeakSet()
+# By their numbers: two trials of one worker are equal.
+_alive: weakref.WeakValueDictionary[int, Trial] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+class _WholeTensors:
+    """Which steps of which trials have whole tensors: the oldest lose theirs where memory ends."""
+
+    def __init__(self) -> None:
+        self._sizes: OrderedDict[tuple[int, str, int], int] = OrderedDict()
+        self._bytes = 0
+
+    def add(self, trial: int, mode: str, step: int, size: int) -> None:
+        """What this step has, which is kept in any case."""
+        self._sizes[trial, mode, step] = size
+        self._bytes += size
+        while self._bytes > _MOST_RAW_BYTES and len(self._sizes) > 1:
+            (number, oldest_mode, oldest_step), freed = self._sizes.popitem(last=False)
+            self._bytes -= freed
+            owner = _alive.get(number)
+            if owner is not None:
+                owner._lose_whole(oldest_mode, oldest_step)
+
+    def remove(self, trial: int, mode: str, step: int) -> None:
+        """Of a step that is forgotten."""
+        self._bytes -= self._sizes.pop((trial, mode, step), 0)
+
+    def remove_trial(self, trial: int) -> None:
+        """Of a trial that has gone."""
+        for key in [key for key in self._sizes if key[0] == trial]:
+            self.remove(*key)
+
+
+_whole_tensors = _WholeTensors()
 
 
 def has_training_ended(path: str) -> bool:
     """Whether all steps of the trials of this path are there; of other paths nothing is known."""
-    ended = [trial.loaded_all_steps for trial in _alive if path == trial.path]
+    ended = [trial.loaded_all_steps for trial in _alive.values() if path == trial.path]
     if not ended:
         raise _not_here(
             f"has_training_ended({path!r})", "only a trial's own `path` can be asked for"
@@ -258,9 +393,12 @@ def has_training_ended(path: str) -> bool:
 
 
 class Trial:
-    """What a rule was shown of one worker so far: the last 1000 steps of each mode."""
+    """What a rule was shown of one worker so far: the last 1000 steps of each mode.
 
-    def __init__(self, name: str = "traindbg", worker: int = 0) -> None:
+    `asked`: collections that its rule names, whose tensors are among all, whatever they are.
+    """
+
+    def __init__(self, name: str = "traindbg", worker: int = 0, asked: Iterable[str] = ()) -> None:
         self.name = name
         self.path = name
         self.trial_dir = name
@@ -268,15 +406,16 @@ class Trial:
         self.loaded_all_steps = False
         self.dynamic_refresh = True
         self.was_read = False
-        """Whether something of a step was looked at, of which there was something."""
+        """Whether something of a step was looked at that is more than that it is there."""
+        self._asked = frozenset(asked)
+        self._number = next(_numbers)
         self._steps: dict[str, OrderedDict[int, dict[str, Tensor]]] = {}
-        self._raw: OrderedDict[tuple[str, int], int] = OrderedDict()
-        self._raw_bytes = 0
         self._known: dict[str, Tensor] = {}
         self._of_mode: dict[str, set[str]] = {}
         self._originals: dict[str, str] = {}  # the original's name of ours
         self._aliases: dict[str, str] = {}  # ours of the original's; of several the first
-        _alive.add(self)
+        _alive[self._number] = self
+        weakref.finalize(self, _whole_tensors.remove_trial, self._number).atexit = False
 
     def take(self, step: Step) -> None:
         """Adds a step."""
@@ -297,18 +436,22 @@ class Trial:
             size += 0 if tensor.raw is None else tensor.raw.nbytes
         self._of_mode.setdefault(step.mode, set()).update(held)
         steps = self._steps.setdefault(step.mode, OrderedDict())
+        # Another training of the process may have had a step of this number.
+        _whole_tensors.remove(self._number, step.mode, step.step)
         steps[step.step] = held
         if len(steps) > _MOST_STEPS:
             gone, _ = steps.popitem(last=False)
-            self._raw_bytes -= self._raw.pop((step.mode, gone), 0)
+            _whole_tensors.remove(self._number, step.mode, gone)
         if size:
-            self._raw[step.mode, step.step] = size
-            self._raw_bytes += size
-        while self._raw_bytes > _MOST_RAW_BYTES and len(self._raw) > 1:
-            (mode, at), freed = self._raw.popitem(last=False)
-            self._raw_bytes -= freed
-            for tensor in self._steps[mode].get(at, {}).values():
-                tensor.raw = None
+            _whole_tensors.add(self._number, step.mode, step.step, size)
+
+    def _lose_whole(self, mode: str, step: int) -> None:
+        for tensor in self._steps[mode].get(step, {}).values():
+            tensor.raw = None
+
+    def _looked_at(self, mode: ModeKeys, found: bool) -> None:
+        """That there are steps of training a rule knows, being invoked at them; others are news."""
+        self.was_read |= found and _mode_word(mode) != "train"
 
     def _of(self, mode: ModeKeys) -> OrderedDict[int, dict[str, Tensor]]:
         return self._steps.get(_mode_word(mode), OrderedDict())
@@ -335,8 +478,9 @@ class Trial:
         self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False
     ) -> list[int]:
         """The steps that are remembered, ascending."""
-        self.was_read |= bool(self._of(mode))
-        return sorted(self._of(mode))
+        found = sorted(self._of(mode))
+        self._looked_at(mode, bool(found))
+        return found
 
     def modes(self) -> list[ModeKeys]:
         """The modes of which there are steps."""
@@ -368,8 +512,9 @@ class Trial:
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
         """Whether a step is there, will never be, or may still come."""
-        self.was_read = True
-        return self._state_of(step, mode)
+        state = self._state_of(step, mode)
+        self._looked_at(mode, state is StepState.AVAILABLE)
+        return state
 
     def wait_for_steps(
         self, required_steps: Iterable[int], mode: ModeKeys = ModeKeys.GLOBAL
@@ -433,9 +578,12 @@ class Trial:
         regex: str | Iterable[str] | None = None,
         collection: Any = None,
     ) -> list[str]:
-        """Names, sorted: of a collection, or those in which a pattern is found (ours or theirs).
+        """Names, sorted: of a collection, or those in which a pattern is found.
 
-        Without a step those of all steps: of a mode other than GLOBAL, of its steps.
+        Without a step those of all steps: of a mode other than GLOBAL, of its steps. Without a
+        collection those that the original would have, and what the rule's `collections` name. A
+        pattern is searched in the original's names; one with a `/` in all of ours, too, because
+        only ours begin with what they are of (but "gradient/", which both have).
         """
         if regex is not None and collection is not None:
             raise ValueError("only one of regex and collection")
@@ -444,18 +592,25 @@ class Trial:
         elif mode is ModeKeys.GLOBAL:
             names = set(self._known)
         else:
-            names = self._of_mode.get(_mode_word(mode), set())
+            names = set(self._of_mode.get(_mode_word(mode), ()))
         if collection is not None:
             wanted = str(getattr(collection, "name", collection))
             names = {name for name in names if self._is_in(self._known[name], wanted)}
-        if regex is not None:
+        elif regex is None:
+            names = {name for name in names if self._is_of_originals(name)}
+        else:
             patterns = [re.compile(each) for each in ([regex] if isinstance(regex, str) else regex)]
-            names = {
-                name
-                for name in names
-                if any(p.search(name) or p.search(self._originals[name]) for p in patterns)
-            }
+            names = {name for name in names if any(self._matches(name, each) for each in patterns)}
         return sorted(names)
+
+    def _is_of_originals(self, name: str) -> bool:
+        tensor = self._known[name]
+        return "all" in tensor.original_collections or any(map(tensor.is_in, self._asked))
+
+    def _matches(self, name: str, pattern: re.Pattern[str]) -> bool:
+        if self._is_of_originals(name) and pattern.search(self._originals[name]):
+            return True
+        return "/" in pattern.pattern and pattern.search(name) is not None
 
     @staticmethod
     def _is_in(tensor: Tensor, collection: str) -> bool:
@@ -507,7 +662,10 @@ class Trial:
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_FILES:
-            raise _not_here(f"Trial.{name}", "ask the trial for its steps, tensors and collections")
+            raise _AttributeNotHereError(
+                f"Trial.{name}: has no meaning in traindbg; ask the trial for its steps, tensors "
+                "and collections"
+            )
         raise AttributeError(f"a trial has no {name!r}; see docs/custom-rules.md")
 
     def __eq__(self, other: object) -> bool:

@@ -216,7 +216,8 @@ def test_what_is_wrong_with_a_file_is_told_before_anything_starts(tmp_path: Path
         "empty.py": "empty.py: has no rule",
         "empty.py:Missing": "has no rule Missing",
         "imports.py": "No module named 'nowhere_to_be_found' (imports.py, line 1)",
-        "overfit.py": "there is a rule called overfit already",
+        "overfit.py": "there is a rule called overfit already; give this one another name (in a "
+        'class of Python with `name = "my_overfit"`)',
         "typo.py": "rule typo: no collection 'lozzes' (did you mean 'losses'",
         "no_needs.py": "does not say what it needs",
     }.items():
@@ -438,6 +439,29 @@ class OfTheLastEvaluation(Rule):
         return len(self.base_trial.steps(mode=ModeKeys.EVAL)) == 3
 
 
+class FindsByNamesOfTheOriginal(Rule):
+    # Without `collections`: it is shown all that is recorded.
+
+    def invoke_at_step(self, step):
+        trial = self.base_trial
+        (loss,) = trial.tensor_names(regex=r".*[Ll]oss_output_0", step=step)
+        assert trial.tensor_names(regex="[Ll]oss_(?!input).*output", step=step) == [loss]
+        assert trial.tensor("CrossEntropyLoss_output_0").name == loss == "loss/cross_entropy"
+        weights = trial.tensor_names(regex=r"^(?!gradient).*weight")
+        assert weights == trial.tensor_names(collection="weights")
+        ours = trial.tensor_names(regex="^(loop|optimizer_state|update_ratio)/")
+        assert ours and not set(ours) & set(trial.tensor_names())
+        return len(weights) == 2 and trial.tensor(loss).value(step) > 0
+
+
+class KnowsThatThereAreSteps(Rule):
+    collections = ("losses",)
+    every = 1
+
+    def invoke_at_step(self, step):
+        return self.base_trial.steps()[-1] != step
+
+
 class LooksForWhatIsNotThere(Rule):
     collections = ("losses",)
     every = 1
@@ -463,7 +487,10 @@ def test_rules_of_the_original_judge_live_and_stored(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     live = json.loads((tmp_path / "traindbg-runs/one/verdict.json").read_text())
-    names = ("gradient_too_small", "confused_classes", "overfits", "of_the_last_evaluation")
+    names = (
+        "gradient_too_small", "confused_classes", "overfits", "of_the_last_evaluation",
+        "finds_by_names_of_the_original",
+    )  # fmt: skip
     found = {each["rule"]: each for each in findings(live, *names)}
     assert set(found) == set(names), [outcome(live, name) for name in names]
     assert found["gradient_too_small"]["last_step"] == 50
@@ -471,12 +498,76 @@ def test_rules_of_the_original_judge_live_and_stored(tmp_path: Path) -> None:
     assert 20 <= found["overfits"]["first_step"] < 60
     # The last evaluation is behind the last step of training.
     assert found["of_the_last_evaluation"]["first_step"] == 59
-    missing = outcome(live, "looks_for_what_is_not_there")
-    assert missing["state"] == "not_checked"
-    assert "looked at nothing that was recorded" in missing["reason"]
+    for name in ("looks_for_what_is_not_there", "knows_that_there_are_steps"):
+        missing = outcome(live, name)
+        assert missing["state"] == "not_checked"
+        assert "looked at nothing that was recorded" in missing["reason"]
     stored = check(tmp_path, "--rule-python", tmp_path / "originals.py")
     assert stored["findings"] == live["findings"]
     assert stored["rules"] == live["rules"]
+
+
+NOT_FINITE = """
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(6, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+inputs, classes = torch.randn(60, 6), torch.arange(60) % 3
+for step in range(20):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(inputs), classes).backward()
+    if step == 10:
+        model.weight.grad[0, 0] = float("nan")
+    if step == 12:
+        model.bias.grad[0] = float("-inf")
+    optimizer.step()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.nan_to_num_(0.1, 1, -1)
+"""
+
+FINITE = """
+import numpy as np
+from smdebug.rules.rule import Rule
+
+class Base(Rule):
+    collections = "gradients"
+    every = 1
+
+class FromStatistics(Base):
+    def __init__(self, base_trial, threshold=10):
+        super().__init__(base_trial)
+        assert threshold == 0.5
+
+    def invoke_at_step(self, step):
+        for name in self.base_trial.tensor_names(collection="gradients"):
+            tensor = self.base_trial.tensor(name)
+            told = [tensor.reduction_value(step, each, abs=True) for each in ("mean", "max", "l2")]
+            if not np.isfinite(told).all():
+                return True
+        return False
+
+class FromValues(FromStatistics):
+    raw = True
+"""
+
+
+def test_gradients_that_are_not_finite_are_seen_by_reductions(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NOT_FINITE)
+    (tmp_path / "finite.py").write_text(FINITE)
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rule-python", "finite.py", "--no-report",
+        "--rule", "from_statistics.threshold=0.5", "--rule", "from_values.threshold=0.5",
+        "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads((tmp_path / "traindbg-runs/one/verdict.json").read_text())
+    assert "base" not in [each["rule"] for each in verdict["rules"]]
+    for name in ("from_statistics", "from_values"):
+        found = findings(verdict, name)
+        assert [each["first_step"] for each in found][:1] == [10], outcome(verdict, name)
+        assert found[-1]["last_step"] == 12
 
 
 def test_what_of_the_original_is_not_there_says_what_is(recorded: Path, tmp_path: Path) -> None:
@@ -557,17 +648,43 @@ class Begins(Rule):
 """
     for line, why in {
         "while True: pass": "took longer than 1 s and was ended",
-        "float(limit)": "TypeError: Begins.__init__() missing 1 required positional argument: 'limit'",
+        "float(limit)": "ValueError: could not convert string to float: 'x'",
     }.items():
         (tmp_path / "begins.py").write_text(rule.format(line))
         verdict = check(
             recorded, "--rule-python", tmp_path / "begins.py", "--rules", "begins",
-            "--rule-timeout", 1, *(("--rule", "begins.limit=1") if "while" in line else ()),
+            "--rule-timeout", 1, "--rule", "begins.limit=x",
         )  # fmt: skip
         failed = outcome(verdict, "begins")
         assert failed["state"] == "not_checked"
         assert failed["reason"].startswith("failed before the first step, in its `__init__`: ")
         assert why in failed["reason"]
+
+
+def test_an_argument_that_a_rule_demands_is_asked_for_before_the_start(tmp_path: Path) -> None:
+    (tmp_path / "demands.py").write_text("""
+from smdebug.rules import Rule
+
+class Demands(Rule):
+    def __init__(self, base_trial, path):
+        super().__init__(base_trial)
+
+    def invoke_at_step(self, step):
+        return False
+""")
+    options = ("--rule-python", "demands.py")
+    done = traindbg(tmp_path, "run", *options, "--", "touch", "started")
+    assert done.returncode == 2
+    assert (
+        "ValueError: path: Demands has no default for it; --rule demands.path=VALUE" in done.stderr
+    )
+    assert not (tmp_path / "started").exists()
+    done = traindbg(tmp_path, "rules", "explain", "demands", *options)
+    assert done.returncode == 0, done.stderr
+    done = traindbg(
+        tmp_path, "run", *options, "--rule", "demands.path=/here", "--", "touch", "started"
+    )
+    assert (tmp_path / "started").exists(), done.stderr
 
 
 def test_a_rule_that_cannot_begin_is_told_at_once(tmp_path: Path) -> None:

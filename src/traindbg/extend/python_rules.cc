@@ -257,10 +257,10 @@ Result<std::vector<rules::RuleEntry>> load_python_rules(const std::string& sourc
         rules::RuleEntry entry;
         entry.info = &known.info;  // lives as long as the functions that hold `shared`
         const Result<Needs>& asked = shared->described().needs;
-        entry.wants_raw = known.everything ||
-                          (asked.is_ok() && std::any_of(asked->begin(), asked->end(), [](const auto& need) {
-                               return has(need.what, model::What::kRaw);
-                           }));
+        const auto needs_raw = [](const auto& need) { return has(need.what, model::What::kRaw); };
+        // Of one that cannot begin with its defaults it is not known.
+        entry.wants_raw =
+            known.everything || !asked.is_ok() || std::any_of(asked->begin(), asked->end(), needs_raw);
         entry.needs = [shared](const rules::Parameters& parameters) { return shared->needs(parameters); };
         entry.make = [shared](const rules::Parameters& parameters) {
             return std::make_unique<PythonRule>(shared, parameters);

@@ -10,7 +10,8 @@ using model::What;
 
 // No kind of data has this bit.
 constexpr std::uint8_t kKnown = 128;
-constexpr auto kAll = static_cast<What>(127);
+// What trials of the original have, whose rules alone are shown everything.
+constexpr What kOfTrials = What::kStatistics | What::kRaw;
 
 }  // namespace
 
@@ -30,7 +31,7 @@ StepFilter::StepFilter(std::vector<model::Requirement> needs, bool everything)
     : needs_(std::move(needs)), everything_(everything), wanted_(model::kModeCount) {}
 
 What StepFilter::wanted(const model::StepView& view, model::TensorId id) {
-    if (everything_) return kAll;
+    if (everything_) return kOfTrials;
     std::vector<std::uint8_t>& known = wanted_[static_cast<std::size_t>(view.mode())];
     if (known.size() <= id) known.resize(view.tensors->size());
     if (known[id] == 0) {

@@ -41,7 +41,7 @@ struct ShownStep {
 // Of one worker: ids are remembered.
 class StepFilter {
   public:
-    // `everything`: all that was recorded, whatever `needs` say.
+    // `everything`: statistics, numbers and whole tensors of all that was recorded, whatever `needs` say.
     explicit StepFilter(std::vector<model::Requirement> needs, bool everything = false);
 
     // Borrowed until the next call.

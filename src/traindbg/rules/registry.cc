@@ -162,9 +162,11 @@ Status add_custom_rules(std::vector<RuleEntry> entries) {
         const std::string& name = entries[i].info->name;
         const auto others = std::span<const RuleEntry>(entries).first(i);
         if (!has_rule(all_rules(), name) && !has_rule(others, name)) continue;
-        return {Code::kAlreadyExists,
-                base::format("{}: there is a rule called {} already; give it another name",
-                             base::printable(entries[i].origin), base::printable(name))};
+        return {
+            Code::kAlreadyExists,
+            base::format("{}: there is a rule called {} already; give this one another name (in a "
+                         "class of Python with `name = \"my_{}\"`)",
+                         base::printable(entries[i].origin), base::printable(name), base::printable(name))};
     }
     std::move(entries.begin(), entries.end(), std::back_inserter(table()));
     return Status::ok();

@@ -7,6 +7,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/pattern.h"
+#include "traindbg/model/loss_classes.h"
 
 namespace traindbg::settings {
 namespace {
@@ -14,27 +15,6 @@ namespace {
 constexpr auto kNowhere = std::string_view::npos;
 constexpr const char* kOfModel = "^output/model($|@)";  // what the model itself returns
 
-// A loss has the name of its class there, and of the function that its class calls here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kLosses = {{
-    {"L1Loss", "l1_loss"},
-    {"NLLLoss", "nll_loss"},
-    {"PoissonNLLLoss", "poisson_nll_loss"},
-    {"GaussianNLLLoss", "gaussian_nll_loss"},
-    {"KLDivLoss", "kl_div"},
-    {"MSELoss", "mse_loss"},
-    {"BCELoss", "binary_cross_entropy"},
-    {"BCEWithLogitsLoss", "binary_cross_entropy_with_logits"},
-    {"HingeEmbeddingLoss", "hinge_embedding_loss"},
-    {"MultiLabelMarginLoss", "multilabel_margin_loss"},
-    {"SmoothL1Loss", "smooth_l1_loss"},
-    {"HuberLoss", "huber_loss"},
-    {"SoftMarginLoss", "soft_margin_loss"},
-    {"CrossEntropyLoss", "cross_entropy"},
-    {"MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss"},
-    {"MultiMarginLoss", "multi_margin_loss"},
-    {"CTCLoss", "ctc_loss"},
-    {"CosineEmbeddingLoss", "cosine_embedding_loss"},
-}};
 // What the original's losses have, and what that is here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOfLosses = {
     {{"_output_0", "loss"}, {"_input_0", "prediction"}, {"_input_1", "label"}}};
@@ -96,12 +76,12 @@ bool add_losses(const std::string& branch, std::vector<std::string>& out) {
     bool is_any = false;
     for (const auto& [suffix, role] : kOfLosses) {
         std::vector<std::string> found;
-        for (const auto& [type, function] : kLosses)
+        for (const auto& [type, function] : model::kLossClasses)
             if (matches(branch, std::string(type) + std::string(suffix)))
                 found.push_back(base::format("^{}/{}($|[.@])", role, function));
         if (found.empty()) continue;
         is_any = true;
-        if (found.size() == kLosses.size()) out.push_back(base::format("^{}/", role));
+        if (found.size() == model::kLossClasses.size()) out.push_back(base::format("^{}/", role));
         else out.insert(out.end(), found.begin(), found.end());
     }
     return is_any;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "traindbg/model/loss_classes.h"
+
 namespace traindbg::rules::compatible {
 namespace {
 
@@ -19,7 +21,16 @@ std::optional<std::string> behind(const TensorInfo& info) {
 // What we alone record of a training.
 bool is_of_ours(Role role) {
     return role == Role::kLoop || role == Role::kClasses || role == Role::kWeightUpdate ||
-           role == Role::kGradientBefore || role == Role::kBuffer;
+           role == Role::kGradientBefore || role == Role::kBuffer || role == Role::kOptimizerState;
+}
+
+// What a loss is called there: after its class. Ours may be told apart by a number, as "cross_entropy@2".
+std::string_view loss_class(const TensorInfo& info, std::string_view path) {
+    if (!info.module_type.empty()) return info.module_type;
+    const std::string_view function = path.substr(0, path.find_first_of(".@"));
+    const auto known = std::find_if(model::kLossClasses.begin(), model::kLossClasses.end(),
+                                    [&](const auto& row) { return row.second == function; });
+    return known == model::kLossClasses.end() ? path : known->first;
 }
 
 bool holds(const auto& names, std::string_view name) {
@@ -40,7 +51,7 @@ std::string original_name(const TensorInfo& info, const std::string& root) {
         case Role::kOutput:
         case Role::kActivation: return *path + "_output_0";
         case Role::kInput: return root + "_input_" + *path;
-        case Role::kLoss: return (info.module_type.empty() ? *path : info.module_type) + "_output_0";
+        case Role::kLoss: return std::string(loss_class(info, *path)) + "_output_0";
         case Role::kPrediction: return "predictions";
         case Role::kLabel: return "labels";
         default: return info.name;
