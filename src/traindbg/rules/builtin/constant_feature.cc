@@ -46,8 +46,7 @@ const model::RuleInfo kConstantFeature = {
         "- Warning: `sure` rows have the one value, the table has at most 40 features, and the training "
         "compares its outputs with targets by a loss function. At least three features vary, and at most "
         "60 % are constant.\n"
-        "- Still a note: the value is 1 in all of the constant features, and one of them is the first or the "
-        "last, as a column for a bias is, or there are flags of 0 and 1 beside them.",
+        "- Still a note: the value is 1 in all of the constant features.",
     .why =
         "A column that was filled with a default, joined wrongly or cut off by a filter is missing without a "
         "word. Where it varies once the model is used, its weights are those that it was initialised with.",
@@ -302,11 +301,8 @@ class ConstantFeature final : public Rule {
         if (constant.size() > kMostNamed) which += base::format(" and {} more", constant.size() - kMostNamed);
         model::Finding finding;
         finding.key = info.name;
-        // A length divided by itself is 1, too, and stands anywhere.
-        const bool may_be_meant =
-            flags > 0 || constant.front() == 0 || constant.back() + 1 == table.low.size();
-        const bool is_bias = may_be_meant && std::all_of(constant.begin(), constant.end(),
-                                                         [&](std::size_t i) { return table.low[i] == 1; });
+        const bool is_bias =
+            std::all_of(constant.begin(), constant.end(), [&](std::size_t i) { return table.low[i] == 1; });
         const bool is_sure =
             table.rows >= sure_ && loss_.is_known_function() && !loss_.is_game() &&
             table.low.size() <= kMostFeatures && others >= kFewestOthers && !is_bias &&

@@ -28,7 +28,7 @@ const model::RuleInfo kDeadRelu = {
         "threshold, which is not below 0.\n"
         "- Whole layer (error): at least `whole` of the layer's units are inactive in three captured "
         "batches in a row. It is only a warning if the training learns all the same, around the layer.\n"
-        "- Whole layer, still: from then on it is taken for dead as long as `nearly` of its units are "
+        "- Whole layer, still: from then on it is taken for dead as long as 95 % of its units are "
         "inactive.\n"
         "- Partly dead: after 100 steps, at least `share` of the layer's units are inactive in each of the "
         "last `window` captured batches.\n"
@@ -89,7 +89,7 @@ class DeadRelu final : public Rule {
                 static_cast<double>(sample.statistics.count) / static_cast<double>(sample.units.units);
             layer.shares.add(inactive);
             // A unit of a dead layer that comes back for a batch brings no layer to life.
-            const double limit = layer.dead_in_a_row >= kWholeInARow ? std::min(whole_, nearly_) : whole_;
+            const double limit = layer.dead_in_a_row >= kWholeInARow ? std::min(whole_, kStillWhole) : whole_;
             layer.dead_in_a_row = inactive >= limit ? layer.dead_in_a_row + 1 : 0;
             if (layer.dead_in_a_row == 1) layer.died = step.step();
         }
@@ -103,6 +103,7 @@ class DeadRelu final : public Rule {
   private:
     static constexpr int kFewestLooks = 2;
     static constexpr std::uint64_t kWholeInARow = 3;
+    static constexpr double kStillWhole = 0.95;  // inactive units of a layer that has died
     static constexpr std::string_view kPartLearning = "units_learning", kPart = "units";
     static constexpr std::string_view kWholeLearning = "layer_learning", kWhole = "layer";
     static constexpr std::array kFromGoodToBad = {kPartLearning, kPart, kWholeLearning, kWhole};

@@ -60,7 +60,7 @@ const model::RuleInfo kSaturatedActivation = {
         "the second half of the steps until then, by 1.5 times what chance does. Since then it is higher "
         "by a twentieth and by three times what chance does.\n"
         "- Between the ends (warning): mse_loss or binary_cross_entropy compares the layer's values with "
-        "targets that lie within its range, and between the ends. The mean product of a value's distances "
+        "targets that differ, within its range and between the ends. The mean product of a value's distances "
         "from both ends cannot be smaller than that of the targets, once these are learned.\n"
         "- Between the ends, how much: that mean is at most a quarter of that of the targets at all looks, "
         "eight or more, the first step among them. It is a tenth or less at the last three, after 100 "
@@ -364,7 +364,9 @@ class SaturatedActivation final : public Rule {
                 range_of(info.activation == model::ActivationKind::kTanh ? Squash::kTanh : Squash::kSigmoid);
             const double size = range.high - range.low;
             const double own = room_of(*call.predicted, range), wanted = room_of(*call.labelled, range);
-            const bool are_between = call.labelled->min >= range.low && call.labelled->max <= range.high &&
+            // One value for all is a prior that is kept to, as of a mask, no answer.
+            const bool are_between = call.labelled->max > call.labelled->min &&
+                                     call.labelled->min >= range.low && call.labelled->max <= range.high &&
                                      wanted >= kBetween * size * size;
             if (!are_between || own > kSmallRoom * wanted) compared.may_be_all = false;
             ++compared.looks;
@@ -388,8 +390,7 @@ class SaturatedActivation final : public Rule {
         finding.message = base::format(
             "The values of {} ({}) are at the ends of its range from the first step on, where hardly any "
             "gradient passes, at all of {} looks. The targets that they are compared with lie in between: "
-            "the "
-            "mean product of the distances from both ends is {} of these, and {} of the values.",
+            "the mean product of the distances from both ends is {} of these, and {} of the values.",
             place_in_words(info.name), model::to_string(info.activation), looks, base::human_number(wanted),
             base::human_number(own));
         finding.fix = base::format(
