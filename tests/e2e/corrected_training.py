@@ -1,6 +1,6 @@
 """A training on scikit-learn's digits that goes wrong in a way that can be put right.
 
-usage: corrected_training.py FAULT OUT.json [--closure] [--scheduler] [--resume PATH] [--save PATH]
+usage: corrected_training.py FAULT OUT.json [OPTION...], see --help
 Writes the loss after each step, the last test accuracy and a digest of the parameters.
 """
 
@@ -30,6 +30,7 @@ parser.add_argument("--bad-steps", type=int, default=1, help="from step 150 on")
 parser.add_argument("--pause", type=float, default=0.0, help="seconds that a step takes more")
 parser.add_argument("--steps", type=int, default=STEPS)
 parser.add_argument("--resume", help="a checkpoint of traindbg's")
+parser.add_argument("--evaluate", type=int, default=0, help="so often, on ten batches")
 parser.add_argument("--save", help="where model and optimizer go at the end")
 options = parser.parse_args()
 
@@ -91,6 +92,12 @@ for step in range(first, options.steps):
     time.sleep(options.pause * (10 if is_near else 1))
     losses.append(loss.item())
     rates.append(optimizer.param_groups[0]["lr"])
+    if options.evaluate and step % options.evaluate == options.evaluate - 1:
+        model.eval()
+        with torch.no_grad():
+            for part in test[:160].split(16):
+                nn.functional.cross_entropy(model(x[part]), y[part])
+        model.train()
 
 if options.save:
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, options.save)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from forked import Server
-from trainings import Outcome, traindbg_json
+from trainings import Outcome, traindbg, traindbg_json
 
 PROGRAM = Path(__file__).with_name("corrected_training.py")
 # The rules answer from beside the training: on a busy machine, too, some of it has to be left then.
@@ -188,7 +189,7 @@ def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
     optimizer.load_state_dict(content["optimizers"][0])
     assert optimizer.param_groups[0]["lr"] == 0.1
-    made, _ = corrections(outcome)
+    _, made = corrections(outcome)
     assert (made["action"], made["is_finite"]) == ("checkpoint", True)
 
 
@@ -205,7 +206,7 @@ def test_a_training_goes_on_from_the_checkpoint_of_before_the_fault(
     assert not resumed_too_late["accuracy"] > 0.5
     _, resumed = run(forked, tmp_path, "none", "--resume", str(good), "--steps", "200")
     assert resumed["accuracy"] > 0.9
-    told = corrections(outcome)[1]
+    told = corrections(outcome)[0]
     assert (told["action"], told["to"], told["path"]) == ("good_checkpoint", 100, str(good))
 
 
@@ -231,11 +232,65 @@ def test_a_checkpoint_of_before_the_fault_is_the_state_of_then(
         assert torch.equal(buffer, known["momentum_buffer"]), number
 
 
+EVALUATION_RULE = """
+from traindbg.rules import Finding, Need, Rule
+
+
+class BadEvaluation(Rule):
+    def needs(self):
+        return [Need("losses", mode="eval")]
+
+    def on_step(self, step, sink):
+        if step.step >= 20:
+            sink.fire(Finding("the evaluation is bad"))
+"""
+
+
+def test_a_step_of_an_evaluation_is_not_taken_for_one_of_the_training(
+    forked: Server, tmp_path: Path
+) -> None:
+    """Its 20th batch comes after step 80: what was before step 20 says nothing about it."""
+    rule = tmp_path / "bad_evaluation.py"
+    rule.write_text(EVALUATION_RULE)
+    options = (
+        "--on-finding",
+        "checkpoint-stop",
+        "--snapshot-every",
+        "10",
+        "--rule-python",
+        str(rule),
+    )
+    outcome, _ = run(forked, tmp_path, "none", "--evaluate", "40", *PAUSE, options=options)
+    assert outcome.code == 90, outcome.stderr
+    good, made = corrections(outcome)
+    assert (good["action"], good["refused"]) == ("good_checkpoint", True)
+    assert "in an evaluation" in good["text"]
+    assert "traindbg: asked to write a checkpoint, and stop the training" in outcome.stderr
+    assert [path.name for path in (outcome.run / "checkpoints").iterdir()] == [
+        Path(made["path"]).name
+    ]
+
+
+def test_a_checkpoint_and_a_refusal_are_not_shown_as_corrections(
+    forked: Server, tmp_path: Path
+) -> None:
+    options = ("--on-finding", "checkpoint-stop", "--snapshot-every", "0")
+    outcome, _ = run(forked, tmp_path, "huge_batch", *PAUSE, options=options)
+    assert outcome.code == 90, outcome.stderr
+    assert len(list((outcome.run / "checkpoints").iterdir())) == 1
+    shown = traindbg("show", outcome.run).stdout
+    assert not re.search(r"^ *corrected ", shown, re.M)
+    refused = r"^ *refused +at step \d+: no checkpoint of before step \d+: there is no snapshot"
+    assert re.search(refused, shown, re.M), shown
+    written = r"^ *checkpoint +at step \d+: checkpoint after \d+ steps:"
+    assert re.search(written, shown, re.M), shown
+
+
 def test_bad_values_are_refused_before_anything_starts(forked: Server, tmp_path: Path) -> None:
     for option, value in (
         ("--lr-factor", "0"),
         ("--lr-factor", "2"),
-        ("--snapshot-every", "0"),
+        ("--snapshot-every", "-1"),
         ("--max-corrections", "-1"),
         ("--on-finding", "rollback"),
     ):

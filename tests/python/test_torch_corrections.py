@@ -236,6 +236,19 @@ def test_refusals_are_told_once_and_use_nothing_up(tmp_path: Path) -> None:
     assert (lowered["action"], lowered["number"]) == ("lower_lr", 1)
 
 
+def test_a_roll_back_from_no_known_step_is_refused(tmp_path: Path) -> None:
+    model = two_layers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, tmp_path / "run", KEEPS):
+        for _ in range(12):
+            step(model, optimizer)
+        ask(tmp_path / "run", ROLL_BACK, (1 << 64) - 1)
+        step(model, optimizer)
+    (refused,) = corrections_of(tmp_path / "run")
+    assert refused["refused"]
+    assert "back to before the fault: it is not known with which step" in refused["text"]
+
+
 def test_unknown_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="skip_bad_steps"):
         watch(two_layers(), tmp_path / "run", {"skip_bad_step": True})

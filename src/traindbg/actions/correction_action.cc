@@ -28,6 +28,16 @@ bool is_among(const std::array<std::string_view, N>& kinds, const model::Finding
     return is(finding.kind) || is(finding.rule);
 }
 
+// Steps of other modes are counted apart: which step of the training the fault began with, none of them says.
+std::uint64_t bad_since(const model::Finding& finding) noexcept {
+    return finding.mode == model::Mode::kTrain ? finding.first_step : storage::kStepNotKnown;
+}
+
+std::string before_the_fault(const model::Finding& finding) {
+    return finding.mode == model::Mode::kTrain ? base::format("before step {}", finding.first_step)
+                                               : std::string("before the fault");
+}
+
 base::Status ended(const model::Finding& finding) {
     return {base::Code::kUnavailable,
             base::format("a correction because of {}: the training has already ended", finding.rule)};
@@ -63,9 +73,8 @@ class RollBackAction final : public Action {
 
     [[nodiscard]] std::string_view name() const noexcept override { return "roll-back"; }
     [[nodiscard]] std::string intention(const model::Finding& finding) const override {
-        return base::format(
-            "go back to parameters of before step {} and lower the learning rate, because of {}",
-            finding.first_step, finding.rule);
+        return base::format("go back to parameters of {} and lower the learning rate, because of {}",
+                            before_the_fault(finding), finding.rule);
     }
     [[nodiscard]] bool is_done() const noexcept override { return false; }
     [[nodiscard]] bool helps_against(const model::Finding& finding) const noexcept override {
@@ -75,7 +84,7 @@ class RollBackAction final : public Action {
     [[nodiscard]] bool ends_training() const noexcept override { return false; }
     [[nodiscard]] base::Status act(const model::Finding& finding) override {
         if (control_.state() == storage::TrainingState::kEnded) return ended(finding);
-        control_.request_roll_back(finding.first_step);
+        control_.request_roll_back(bad_since(finding));
         return base::Status::ok();
     }
 
@@ -91,13 +100,14 @@ class CheckpointStopAction final : public Action {
 
     [[nodiscard]] std::string_view name() const noexcept override { return "checkpoint-stop"; }
     [[nodiscard]] std::string intention(const model::Finding& finding) const override {
-        const std::string before =
-            finding.first_step > 0 ? base::format(", and one of before step {}", finding.first_step) : "";
+        const std::string before = finding.mode == model::Mode::kTrain && finding.first_step > 0
+                                       ? base::format(", and one of {}", before_the_fault(finding))
+                                       : std::string();
         return base::format("write a checkpoint{}, and {}", before, stop_->intention(finding));
     }
     [[nodiscard]] bool is_done() const noexcept override { return stop_->is_done(); }
     [[nodiscard]] base::Status act(const model::Finding& finding) override {
-        control_.request_checkpoint(finding.first_step);  // first: who sees the stop sees it, too
+        control_.request_checkpoint(bad_since(finding));  // first: who sees the stop sees it, too
         return stop_->act(finding);
     }
 

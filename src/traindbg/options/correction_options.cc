@@ -17,8 +17,8 @@ void CorrectionOptions::declare(OptionSet& options) {
                    .placeholder = "STEPS",
                    .help = "Keep copies of parameters and optimizer in memory for roll-back and "
                            "checkpoint-stop, so often (default: 100 with --on-finding of one of these, else "
-                           "none); the last four are kept."},
-                  snapshot_every, 1);
+                           "none); the last four are kept. 0: none."},
+                  snapshot_every);
     options.number({.names = "--lr-factor",
                     .placeholder = "FACTOR",
                     .help = "What lower-lr and roll-back multiply the learning rate with (default 0.5)."},
@@ -33,9 +33,9 @@ void CorrectionOptions::declare(OptionSet& options) {
 model::Corrections CorrectionOptions::corrections(std::string_view on_finding, bool dry_run) const {
     model::Corrections out;
     out.skip_bad_steps = skip_bad_steps;
-    out.snapshot_every = snapshot_every;
     const bool goes_back = on_finding == "roll-back" || on_finding == "checkpoint-stop";
-    if (out.snapshot_every == 0 && goes_back) out.snapshot_every = kSnapshotEvery;
+    out.snapshot_every = snapshot_every;
+    if (snapshot_every == kByAction) out.snapshot_every = goes_back ? kSnapshotEvery : 0;
     out.lr_factor = lr_factor;
     out.most = most;
     // All but steps that are left out is the supervisor's to ask for, which it does not then.

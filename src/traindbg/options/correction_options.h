@@ -10,10 +10,14 @@
 namespace traindbg::options {
 
 struct CorrectionOptions {
-    bool skip_bad_steps = false;       // --skip-bad-steps
-    std::uint64_t snapshot_every = 0;  // --snapshot-every STEPS; 0: 100 where there is to be a roll-back or a checkpoint
-    double lr_factor = 0.5;            // --lr-factor 0.5
-    std::uint64_t most = 10;           // --max-corrections N
+    bool skip_bad_steps = false;  // --skip-bad-steps
+    static constexpr std::uint64_t kByAction =
+        UINT64_MAX;  // so often as what is done about findings needs it
+
+    // --snapshot-every STEPS; 0: never
+    std::uint64_t snapshot_every = kByAction;
+    double lr_factor = 0.5;   // --lr-factor 0.5
+    std::uint64_t most = 10;  // --max-corrections N
 
     void declare(OptionSet& options);
     // `on_finding`: the word of --on-finding. `dry_run`: of --dry-run.

@@ -39,6 +39,13 @@ std::vector<Json> events(const read::Run& run, std::string_view kind) {
     return out;
 }
 
+// Of an event "correction": a checkpoint, and what was refused, changed nothing in the training.
+const char* kind_of_correction(const Json& event) {
+    const auto refused = event.find("refused");
+    if (refused != event.end() && refused->is_boolean() && refused->get<bool>()) return "refused";
+    return text(event, "action").find("checkpoint") == std::string::npos ? "corrected" : "checkpoint";
+}
+
 // What the workers' budgets left out, as each of them told last; nothing: none of them has one.
 struct BudgetNote {
     double share = 0;
@@ -155,8 +162,8 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
         out.emplace_back("flight", base::format("{}: traindbg show {}/flight", what, run_words));
     }
     for (const Json& event : events(run, "correction"))
-        out.emplace_back("corrected", base::format("at step {}: {}", number(event, "step"),
-                                                   printable(text(event, "text"))));
+        out.emplace_back(kind_of_correction(event), base::format("at step {}: {}", number(event, "step"),
+                                                                 printable(text(event, "text"))));
     for (const Json& event : events(run, "evaluation_losses"))
         out.emplace_back(
             "evaluations",

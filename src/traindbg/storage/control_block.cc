@@ -200,9 +200,10 @@ void ControlBlock::request_checkpoint(std::uint64_t bad_since) noexcept {
 [[gnu::hot]] CorrectionsAsked ControlBlock::corrections_asked() const noexcept {
     CorrectionsAsked out;
     out.lower_lr = load(page_->lower_lr);
+    // The step last: it is that of each asking seen.
+    out.checkpoint = load(page_->checkpoint, std::memory_order_acquire);
     out.roll_back = load(page_->roll_back, std::memory_order_acquire);
     out.bad_since = load(page_->bad_since);
-    out.checkpoint = load(page_->checkpoint);
     return out;
 }
 

@@ -30,11 +30,16 @@ enum class TrainingState : std::uint32_t {
     kEnded = 3,        // recording was closed
 };
 
+// In the place of a step.
+inline constexpr std::uint64_t kStepNotKnown = UINT64_MAX;
+
 // How often which change of the training was asked for, and with what. See actions/correction_action.cc.
 struct CorrectionsAsked {
-    std::uint32_t lower_lr = 0;    // multiply the learning rate
-    std::uint32_t roll_back = 0;   // go back to parameters of before a step
-    std::uint64_t bad_since = 0;   // the first step that the fault touched; of the last asking for either
+    std::uint32_t lower_lr = 0;   // multiply the learning rate
+    std::uint32_t roll_back = 0;  // go back to parameters of before a step
+    // The first TRAIN step that the fault touched, of the last asking for a roll-back or a checkpoint;
+    // kStepNotKnown: nobody knows which.
+    std::uint64_t bad_since = 0;
     std::uint32_t checkpoint = 0;  // not 0: write a checkpoint before a stop
 
     friend bool operator==(const CorrectionsAsked&, const CorrectionsAsked&) = default;
@@ -59,7 +64,7 @@ class ControlBlock {
     void announce_plan() noexcept;
     [[nodiscard]] std::uint32_t plans_announced() const noexcept;
 
-    // Each asking is one: counted. `bad_since`: the first step that the fault touched.
+    // Each asking is one: counted. `bad_since`: as in CorrectionsAsked.
     void request_lower_lr() noexcept;
     void request_roll_back(std::uint64_t bad_since) noexcept;
     // Together with the next stop request. Not counted: one checkpoint is enough.

@@ -56,7 +56,19 @@ TEST_F(CorrectionActionTest, EachAsksForWhatItsNameSays) {
     EXPECT_FALSE(control_->stop_requested());
     ASSERT_TRUE(make_action("checkpoint-stop", *control_)->act(finding_).is_ok());
     EXPECT_EQ(control_->corrections_asked().checkpoint, 1U);
+    EXPECT_EQ(control_->corrections_asked().bad_since, 37U);
     EXPECT_TRUE(control_->stop_requested());
+}
+
+TEST_F(CorrectionActionTest, StepsOfAnEvaluationAreNotTakenForStepsOfTheTraining) {
+    finding_.mode = model::Mode::kEval;
+    for (const std::string word : {"roll-back", "checkpoint-stop"}) {
+        const auto action = make_action(word, *control_);
+        EXPECT_EQ(action->intention(finding_).find("37"), std::string::npos) << action->intention(finding_);
+        ASSERT_TRUE(action->act(finding_).is_ok());
+        EXPECT_EQ(control_->corrections_asked().bad_since, storage::kStepNotKnown) << word;
+        control_->request_roll_back(1);
+    }
 }
 
 TEST_F(CorrectionActionTest, ACorrectionHelpsAgainstItsFaultsAndDoesNotEndTheTraining) {

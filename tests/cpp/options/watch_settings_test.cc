@@ -72,6 +72,19 @@ TEST(WatchSettings, AFileMeansWhatItMeansForTheProgram) {
     EXPECT_TRUE(watch.supervisor.empty());
 }
 
+TEST(WatchSettings, SnapshotsAreTakenForWhatGoesBackToThemUnlessTheUserSaysHowOften) {
+    const auto every = [](const std::string& text) {
+        return meaning_of(text).plan.corrections.snapshot_every;
+    };
+    EXPECT_EQ(every(""), 0U);
+    EXPECT_EQ(every("on-finding = 'stop'"), 0U);
+    EXPECT_EQ(every("on-finding = 'roll-back'"), 100U);
+    EXPECT_EQ(every("on-finding = 'checkpoint-stop'"), 100U);
+    EXPECT_EQ(every("on-finding = 'checkpoint-stop'\nsnapshot-every = 0"), 0U);
+    EXPECT_EQ(every("on-finding = 'checkpoint-stop'\nsnapshot-every = 7"), 7U);
+    EXPECT_EQ(every("snapshot-every = 7"), 7U);
+}
+
 TEST(WatchSettings, ArgumentsCountBeforeTheFile) {
     const WatchSettings watch = meaning_of(kFile, {.options = {"collect"}, .every = 3});
     EXPECT_EQ(wishes(watch), (decltype(wishes(watch)){{"heads", 3}, {"losses", 3}}));

@@ -61,15 +61,20 @@ TEST_F(ControlBlockTest, CorrectionsAreCountedAndSeenByTheOther) {
     (*supervisor)->request_lower_lr();
     (*supervisor)->request_lower_lr();
     (*supervisor)->request_roll_back(1ULL << 40U);
+    CorrectionsAsked expected{.lower_lr = 2, .roll_back = 1, .bad_since = 1ULL << 40U};
+    EXPECT_EQ((*training)->corrections_asked(), expected);
+    EXPECT_EQ(content().at(93), 1) << "docs/format/control.md: the sixth byte of 2^40";
     (*supervisor)->request_checkpoint(7);
-    const CorrectionsAsked expected{.lower_lr = 2, .roll_back = 1, .bad_since = 1ULL << 40U, .checkpoint = 1};
+    expected.bad_since = 7;
+    expected.checkpoint = 1;
     EXPECT_EQ((*training)->corrections_asked(), expected);
     EXPECT_FALSE((*training)->stop_requested());
     const std::string page = content();
     EXPECT_EQ(page.at(76), 2) << "docs/format/control.md";
     EXPECT_EQ(page.at(80), 1);
     EXPECT_EQ(page.at(84), 1);
-    EXPECT_EQ(page.at(93), 1) << "the sixth byte of 2^40";
+    EXPECT_EQ(page.at(88), 7);
+    EXPECT_EQ(page.at(93), 0);
 }
 
 TEST_F(ControlBlockTest, TwoMappingsSeeEachOther) {

@@ -15,15 +15,18 @@ import functools
 import json
 import math
 import os
+import pickle
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 
 from traindbg._say import say
 from traindbg.hooks.torch.base.device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.base.host_memory import memory_left
 from traindbg.hooks.torch.updates.gradients import scale_of
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ _NORMS_LEAST = 20  # before so many were seen, only values that are not finite a
 _SNAPSHOTS = 4
 # What a rule sees of a fault first is a few steps after what made it.
 _MARGIN = 10
+_NOT_KNOWN = (1 << 64) - 1  # in the place of the first step of a fault
+_ROOM = 0.5  # the share of the memory left that a snapshot may take
 _SHARED = "other processes train this model, too"
 
 
@@ -65,15 +70,30 @@ class _Held(NamedTuple):
     copy: _Copy
 
 
+class _StateItem(NamedTuple):
+    """What an optimizer knew of something."""
+
+    key: Any  # of a parameter, which is held weakly, a reference
+    number: int | None  # of a parameter, in what `state_dict` gives
+    value: Any
+
+
+class _Group(NamedTuple):
+    numbers: list[int]  # of the parameters
+    settings: dict[str, Any]
+
+
 class _State(NamedTuple):
-    """What an optimizer knew: by parameters, which are held weakly, and by whatever else."""
+    """An optimizer. A roll-back leaves the settings of groups as the program has them."""
 
     optimizer: weakref.ref[torch.optim.Optimizer]
-    items: list[tuple[Any, Any]]
+    items: list[_StateItem]
+    groups: list[_Group]
 
 
 class _Snapshot(NamedTuple):
     steps: int  # that were complete
+    size: int  # bytes
     held: list[_Held]
     states: list[_State]
 
@@ -126,6 +146,58 @@ def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
+def _bytes_of(value: Any) -> int:
+    """Of all tensors in a piece of an optimizer's state."""
+    if isinstance(value, torch.Tensor):
+        return int(value.numel() * value.element_size())
+    if isinstance(value, dict):
+        return sum(_bytes_of(item) for item in value.values())
+    if isinstance(value, (list, tuple, collections.deque)):
+        return sum(_bytes_of(item) for item in value)
+    return 0
+
+
+def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[int, int]:
+    """By the ids of parameters, as `Optimizer.state_dict` numbers them."""
+    numbers: dict[int, int] = {}
+    start = 0
+    for group in optimizer.param_groups:
+        for number, parameter in enumerate(group["params"], start):
+            numbers.setdefault(id(parameter), number)
+        start += len(group["params"])
+    return numbers
+
+
+def _copied_setting(value: Any) -> Any:
+    try:
+        return _on_host(value)
+    except Exception:  # an object of the program's that cannot be copied
+        return value
+
+
+def _groups_of(optimizer: torch.optim.Optimizer) -> list[_Group]:
+    numbers = _numbers_of(optimizer)
+    return [
+        _Group(
+            [numbers[id(p)] for p in group["params"]],
+            {key: _copied_setting(item) for key, item in group.items() if key != "params"},
+        )
+        for group in optimizer.param_groups
+    ]
+
+
+def _state_of(optimizer: torch.optim.Optimizer) -> _State:
+    """A copy."""
+    numbers = _numbers_of(optimizer)
+    items = [
+        _StateItem(weakref.ref(key), numbers.get(id(key)), _on_host(item))
+        if isinstance(key, torch.Tensor)
+        else _StateItem(key, None, _on_host(item))
+        for key, item in optimizer.state.items()
+    ]
+    return _State(weakref.ref(optimizer), items, _groups_of(optimizer))
+
+
 def _plain(value: Any) -> Any:
     """A copy made by `_on_host`, as a program's own checkpoint would have it."""
     if isinstance(value, _Copy):
@@ -137,34 +209,96 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _state_dict_of_model(model: torch.nn.Module, snapshot: _Snapshot) -> dict[str, Any]:
-    """As `model.state_dict()` was then, under all names that a shared tensor has."""
-    values = {held.name: held.copy.value for held in snapshot.held if held.model() is model}
-    copies = {id(tensor): values.get(name) for name, tensor in _tensors(model).items()}
-    state = {}
-    for name, item in model.state_dict(keep_vars=True).items():
-        copied = copies.get(id(item))  # of what is neither a parameter nor a buffer there is none
-        held = item.detach() if isinstance(item, torch.Tensor) else item
-        state[name] = held if copied is None else copied
-    return state
+def _loadable(value: Any) -> Any:
+    """With what `torch.load(weights_only=True)` refuses in the form of what it takes."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is collections.OrderedDict:
+        out = collections.OrderedDict((key, _loadable(item)) for key, item in value.items())
+        out.__dict__.update(value.__dict__)  # versions of modules, for `load_state_dict`
+        return out
+    if isinstance(value, dict):
+        return {key: _loadable(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_loadable(item) for item in value)
+    return [_loadable(item) for item in value] if type(value) is collections.deque else value
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, ...] | None:
+    """Tells apart what lies in memory; nothing: it cannot be told."""
+    if tensor.layout != torch.strided or tensor.is_meta or tensor.data_ptr() == 0:
+        return None
+    kind = (tensor.dtype, tensor.is_conj(), tensor.is_neg())
+    return (tensor.device, tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), *kind)
+
+
+def _is_copy_of(item: torch.Tensor, tensor: torch.Tensor) -> bool:
+    """Whether it has all its values, where it lies and in its type."""
+    if item.shape != tensor.shape or {item.layout, tensor.layout} != {torch.strided}:
+        return False
+    with own_operations():
+        known = tensor.detach().to(item.device, item.dtype)
+        return bool(((item == known) | (torch.isnan(item) & torch.isnan(known))).all())
+
+
+class _NoCopyError(Exception):
+    """Why there is no checkpoint of then."""
+
+
+def _state_dict_of_model(
+    model: torch.nn.Module, prefix: str, snapshot: _Snapshot
+) -> dict[str, Any]:
+    """As `model.state_dict()` was then, which may be the model's own and hand out copies.
+
+    Raises `_NoCopyError` rather than have a tensor of now in there.
+    """
+    who = f"the model {prefix}" if prefix else "the model"
+    copies = {held.name: held.copy.value for held in snapshot.held if held.model() is model}
+    tensors = _tensors(model)
+    if not copies and tensors:
+        raise _NoCopyError(f"{who} was not watched then")
+    gone = next((name for name in copies if name not in tensors), None)
+    if gone is not None:
+        raise _NoCopyError(f"{who} has other parameters than then: {gone} is gone")
+    names = {id(tensor): name for name, tensor in tensors.items()}
+    places = {_place(tensor.detach()): name for name, tensor in tensors.items()}
+    places.pop(None, None)
+    state = model.state_dict()
+    out: dict[str, Any] = collections.OrderedDict()
+    if hasattr(state, "_metadata"):
+        out._metadata = state._metadata  # type: ignore[attr-defined]
+    for key, item in state.items():
+        out[key] = item
+        if not isinstance(item, torch.Tensor) or item.numel() == 0:
+            continue
+        name = names.get(id(item)) or places.get(_place(item))
+        if name is None and key in tensors and _is_copy_of(item.detach(), tensors[key]):
+            name = key
+        copied = None if name is None else copies.get(name)
+        if copied is None or copied.shape != item.shape:
+            raise _NoCopyError(f"there is no copy of {key} of {who}")
+        out[key] = copied.to(item.dtype)
+    return out
 
 
 def _state_dict_of(optimizer: torch.optim.Optimizer, snapshot: _Snapshot) -> dict[str, Any]:
-    """As `optimizer.state_dict()` was then. Groups and their settings are those of now."""
-    state: dict[Any, Any] = {}
-    for each in snapshot.states:
-        if each.optimizer() is optimizer:
-            for key, item in each.items:
-                state[id(key()) if isinstance(key, weakref.ref) else key] = _plain(item)
+    """As `optimizer.state_dict()` was then; one that was not known then had no state."""
     now = optimizer.state_dict()
-    numbers = {
-        number: parameter
-        for group, packed in zip(optimizer.param_groups, now["param_groups"], strict=True)
-        for number, parameter in zip(packed["params"], group["params"], strict=True)
-    }
-    known = {n: state[id(p)] for n, p in numbers.items() if id(p) in state}
-    others = {key: item for key, item in state.items() if not isinstance(key, int)}
-    return {**now, "state": {**known, **others}}
+    numbers = _numbers_of(optimizer)
+    expected = [[numbers[id(p)] for p in group["params"]] for group in optimizer.param_groups]
+    if "state" not in now or [g.get("params") for g in now.get("param_groups", ())] != expected:
+        raise _NoCopyError(f"{type(optimizer).__name__} has a form of its own for its state")
+    for each in snapshot.states:
+        if each.optimizer() is not optimizer:
+            continue
+        state = {
+            item.key if item.number is None else item.number: _plain(item.value)
+            for item in each.items
+            if item.number is not None or not isinstance(item.key, weakref.ref)
+        }
+        groups = [{**_plain(g.settings), "params": list(g.numbers)} for g in each.groups]
+        return {**now, "state": state, "param_groups": groups}
+    return {**now, "state": {}}
 
 
 def _is_capturing(model: torch.nn.Module) -> bool:
@@ -200,6 +334,8 @@ class Corrections:
             weakref.WeakKeyDictionary()
         )
         self._snapshots: collections.deque[_Snapshot] = collections.deque(maxlen=_SNAPSHOTS)
+        # Of the last snapshot: a scheduler sets the next step's rate after it, mostly.
+        self._unsettled: list[_State] = []
         self._looked_at = -1  # the steps at which a snapshot was considered last
         self._refused: set[str] = set()  # actions that were refused, and told so
         # Gradients of before a roll-back, by the ids of their parameters, with their versions.
@@ -225,6 +361,8 @@ class Corrections:
         """Before a step and before anybody looks at its settings."""
         if self._rates or self._gradients:
             guarded("restoring", self._restore)  # of a step that raised
+        if self._unsettled:
+            guarded("snapshots", self._settle, optimizer)
         if self.factor != 1.0:
             guarded("learning rate", self._scale, optimizer)
 
@@ -261,6 +399,7 @@ class Corrections:
         self._skips = False
         self._every = 0
         self._snapshots.clear()
+        self._unsettled.clear()
         self._norms.clear()
         self._old.clear()
 
@@ -387,13 +526,9 @@ class Corrections:
         if not self._may("roll_back"):
             return
         snapshot = self._snapshot_of_before(bad_since)
-        why = f"back to before step {bad_since}"
+        why = f"back to {_before(bad_since)}"
         if snapshot is None:
-            kept = [snapshot.steps for snapshot in self._snapshots]
-            if kept:
-                self._refuse("roll_back", f"{why}: the snapshots are of steps {kept}")
-            else:
-                self._refuse("roll_back", f"{why}: there is no snapshot (--snapshot-every)")
+            self._refuse("roll_back", f"{why}: {self._why_none(bad_since)}")
             return
         if any(_is_capturing(model) for model, _ in self._watched.models()):
             self._refuse("roll_back", f"{why}: a CUDA graph is being captured")
@@ -431,52 +566,65 @@ class Corrections:
             return  # of a model that all ranks have; the first one writes it
         try:
             if any(_is_spread(model) for model, _ in self._watched.models()):
-                self._refuse("checkpoint", "the model's parameters are spread over processes")
+                spread = "the model's parameters are spread over processes"
+                self._refuse("checkpoint", spread, "checkpoint")
                 return
-            self._write_checkpoint()
-            self._write_good_checkpoint(bad_since)
         except Exception as error:
-            self._refuse("checkpoint", f"{type(error).__name__}: {error}")
+            self._refuse("checkpoint", f"{type(error).__name__}: {error}", "checkpoint")
+            return
+        # The more valuable one first, and neither falls with the other.
+        good = f"checkpoint of {_before(bad_since)}"
+        write_good = functools.partial(self._write_good_checkpoint, bad_since, good)
+        for action, what, write in (
+            ("good_checkpoint", good, write_good),
+            ("checkpoint", "checkpoint", self._write_checkpoint),
+        ):
+            try:
+                write()
+            except _NoCopyError as problem:
+                self._refuse(action, str(problem), what)
+            except Exception as error:
+                self._refuse(action, f"{type(error).__name__}: {error}", what)
 
     def _write_checkpoint(self) -> None:
+        steps = self._hot.steps
         models = {
             prefix.rstrip("."): model.state_dict() for model, prefix in self._watched.models()
         }
         optimizers = [optimizer.state_dict() for optimizer in self._watched.optimizers()]
-        path = self._write(f"step-{self._hot.steps:08}.pt", self._hot.steps, models, optimizers)
-        tensors = [v for state in models.values() for v in state.values()]
-        floats = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()]
-        is_finite = math.isfinite(_norm(floats))
-        text = f"checkpoint after {self._hot.steps} steps: {path}"
-        if not is_finite:
-            text += "; it holds values that are not finite"
-        self._report("checkpoint", text, path=str(path), is_finite=is_finite)
+        text = f"checkpoint after {steps} steps"
+        self._write("checkpoint", text, f"step-{steps:08}.pt", steps, models, optimizers)
 
-    def _write_good_checkpoint(self, bad_since: int) -> None:
+    def _write_good_checkpoint(self, bad_since: int, what: str) -> None:
         """What a snapshot holds of before the fault. The models are left as they are."""
         if bad_since == 0:
             return  # a fault that was there from the start
         snapshot = self._snapshot_of_before(bad_since)
         if snapshot is None:
-            kept = [each.steps for each in self._snapshots]
-            text = f"no checkpoint of before step {bad_since}: "
-            text += f"the snapshots are of steps {kept}" if kept else "there is no snapshot"
-            self._report("good_checkpoint", text, refused=True)
+            self._refuse("good_checkpoint", self._why_none(bad_since), what)
             return
         models = {
-            prefix.rstrip("."): _state_dict_of_model(model, snapshot)
+            prefix.rstrip("."): _state_dict_of_model(model, prefix.rstrip("."), snapshot)
             for model, prefix in self._watched.models()
         }
         optimizers = [
             _state_dict_of(optimizer, snapshot) for optimizer in self._watched.optimizers()
         ]
-        path = self._write(f"good-{snapshot.steps:08}.pt", snapshot.steps, models, optimizers)
-        text = f"checkpoint of before step {bad_since}, after {snapshot.steps} steps: {path}"
-        self._report("good_checkpoint", text, path=str(path), to=snapshot.steps)
+        steps = snapshot.steps
+        text = f"{what}, after {steps} steps"
+        name = f"good-{steps:08}.pt"
+        self._write("good_checkpoint", text, name, steps, models, optimizers, to=steps)
 
     def _write(
-        self, name: str, steps: int, models: dict[str, Any], optimizers: list[dict[str, Any]]
-    ) -> Path:
+        self,
+        action: str,
+        text: str,
+        name: str,
+        steps: int,
+        models: dict[str, Any],
+        optimizers: list[dict[str, Any]],
+        **facts: Any,
+    ) -> None:
         directory = Path(self._session.run_directory) / "checkpoints"
         content = {
             "schema_version": 1,
@@ -485,10 +633,17 @@ class Corrections:
             "optimizers": optimizers,
             "lr_factor": self.factor,  # the learning rates in there are the program's
         }
-        directory.mkdir(mode=0o700, exist_ok=True)
+        _save(_loadable(content), directory, name)
         path = directory / name
-        _save(content, path)
-        return path
+        tensors = [v for state in models.values() for v in state.values()]
+        floats = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        is_finite = math.isfinite(_norm(floats))
+        text += f": {path}"
+        if not is_finite:
+            text += "; it holds values that are not finite"
+        if not _loads_safely(path):
+            text += "; it loads with weights_only=False only"
+        self._report(action, text, path=str(path), is_finite=is_finite, **facts)
 
     # Snapshots.
 
@@ -506,24 +661,66 @@ class Corrections:
             tensors = [(model, name, t) for model in models for name, t in _tensors(model).items()]
             if not math.isfinite(_norm([t for _, _, t in tensors if t.is_floating_point()])):
                 return  # nothing to go back to
+            size = sum(_bytes_of(t) for _, _, t in tensors)
+            size += sum(_bytes_of(optimizer.state) for optimizer in optimizers)
+            if not self._make_room(size):
+                return
             held = [_Held(weakref.ref(model), name, _on_host(t)) for model, name, t in tensors]
-            states = [
-                _State(
-                    weakref.ref(optimizer),
-                    [
-                        (weakref.ref(key) if isinstance(key, torch.Tensor) else key, _on_host(item))
-                        for key, item in optimizer.state.items()
-                    ],
-                )
-                for optimizer in optimizers
-            ]
-        self._snapshots.append(_Snapshot(steps, held, states))
+            states = [_state_of(optimizer) for optimizer in optimizers]
+        self._snapshots.append(_Snapshot(steps, size, held, states))
+        self._unsettled = [each for each in states if each.optimizer() is not about_to_step]
+
+    def _settle(self, optimizer: torch.optim.Optimizer) -> None:
+        """Before the first step after a snapshot: the settings are those of that step."""
+        for state in self._unsettled:
+            if state.optimizer() is optimizer:
+                with own_operations():
+                    groups = _groups_of(optimizer)
+                if [g.numbers for g in groups] == [g.numbers for g in state.groups]:
+                    state.groups[:] = groups
+        self._unsettled = [s for s in self._unsettled if s.optimizer() not in (optimizer, None)]
+
+    def _make_room(self, size: int) -> bool:
+        """Whether there is memory for so many bytes more; that of the oldest, if need be."""
+        left = memory_left()
+        room = math.inf if left is None else left * _ROOM
+        is_full = len(self._snapshots) == _SNAPSHOTS
+        if size <= room and not is_full:
+            return True
+        oldest = self._snapshots[0].size if len(self._snapshots) > 1 else 0
+        replaces = oldest > 0 and size <= room + oldest
+        if not (replaces and is_full):
+            does = "fewer are kept" if replaces else "it is not taken"
+            text = (
+                f"a snapshot takes {_mebibytes(size)}, and {_mebibytes(left or 0)} of memory are "
+            )
+            say(f"{text}left: {does} (--snapshot-every)", once=f"snapshots: {does}")
+        if replaces:
+            self._snapshots.popleft()  # before the new one is made: never one more than are kept
+        return replaces
 
     def _snapshot_of_before(self, bad_since: int) -> _Snapshot | None:
         """The newest, some steps before the fault where there is one."""
+        if bad_since == _NOT_KNOWN:
+            return None
         good = [s for s in self._snapshots if s.steps + _MARGIN <= bad_since]
         good = good or [s for s in self._snapshots if s.steps <= bad_since]
         return good[-1] if good else None
+
+    def _why_none(self, bad_since: int) -> str:
+        """Why there is no snapshot of before that step."""
+        if bad_since == _NOT_KNOWN:
+            return (
+                "it is not known with which step of the training it began: it was seen outside "
+                "of them, as in an evaluation"
+            )
+        if self._snapshots:
+            return f"the snapshots are of steps {[each.steps for each in self._snapshots]}"
+        if _is_shared_out():
+            return f"{_SHARED}, and no snapshots are kept"
+        if self._looked_at >= 0:
+            return "no snapshot could be taken"
+        return "there is no snapshot (--snapshot-every)"
 
     def _load(self, snapshot: _Snapshot) -> str:
         """Puts a snapshot back; says why not, and has changed nothing then.
@@ -547,7 +744,7 @@ class Corrections:
             if optimizer is None:
                 continue
             seen = set()
-            for key, item in state.items:
+            for key, _, item in state.items:
                 where = key() if isinstance(key, weakref.ref) else key
                 if where is not None:
                     seen.add(id(where))
@@ -570,11 +767,11 @@ class Corrections:
             return False
         return True
 
-    def _refuse(self, action: str, why: str) -> None:
+    def _refuse(self, action: str, why: str, what: str = "correction") -> None:
         """Told once for each action."""
         if action not in self._refused:
             self._refused.add(action)
-            self._report(action, f"no correction: {why}", refused=True)
+            self._report(action, f"no {what}: {why}", refused=True)
 
     def _tell(self, action: str, text: str, **facts: Any) -> None:
         self.made += 1
@@ -610,15 +807,39 @@ def _on_one_device(norms: list[torch.Tensor]) -> list[torch.Tensor]:
     return [torch.linalg.vector_norm(torch.stack(each)) for each in by_device.values()]
 
 
-def _save(content: dict[str, Any], path: Path) -> None:
-    """Whole or not at all."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+def _before(bad_since: int) -> str:
+    return "before the fault" if bad_since == _NOT_KNOWN else f"before step {bad_since}"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.0f} MiB"
+
+
+def _loads_safely(path: Path) -> bool:
+    """Whether nothing but tensors and plain values is in there. Of tensors no byte is read."""
     try:
-        with open(temporary, "wb") as file:
+        torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    except pickle.UnpicklingError:
+        return False
+    return True
+
+
+def _save(content: dict[str, Any], directory: Path, name: str) -> None:
+    """Whole or not at all, and nowhere else: a link in the place of the directory is refused."""
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    temporary = f"{name}.{os.getpid()}.tmp"
+    into = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=into)  # of a process that had this number
+        with open(os.open(temporary, flags, 0o600, dir_fd=into), "wb") as file:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, name, src_dir_fd=into, dst_dir_fd=into)
     finally:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary, dir_fd=into)
+        os.close(into)
