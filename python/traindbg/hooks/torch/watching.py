@@ -42,7 +42,7 @@ __all__ = ["Watcher", "is_watched", "log", "save", "watch"]
 _process_prepared = False
 _supervisors: list[subprocess.Popen[bytes]] = []
 _runs_named = 0
-_are_values_compiled = False  # calls of `log` or `save`, in this process
+_are_values_compiled = False  # calls of `log` or `save`, while there was no recording
 
 
 def _after_fork_in_child() -> None:
@@ -168,9 +168,10 @@ def save(name: str, tensor: Any) -> None:
 def _note_compiled_value() -> bool:
     """Something that calls `log` or `save` is being compiled: it will run without them."""
     global _are_values_compiled
-    _are_values_compiled = True
     if recordings.current is not None:
         guarded("compiled values", recordings.current.unseen.compiled_values)
+    else:  # as in a warm-up: the next recording is likely to be of this code
+        _are_values_compiled = True
     return True
 
 
@@ -403,6 +404,7 @@ def _begin(
     optimizer: torch.optim.Optimizer | None,
     compiled: bool,
 ) -> Watcher:
+    global _are_values_compiled
     recording = Recording(directory, plan)
     _prepare_process()
     patches.acquire()
@@ -412,6 +414,7 @@ def _begin(
     recording.ends.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)
     if _are_values_compiled:
+        _are_values_compiled = False
         guarded("compiled values", recording.unseen.compiled_values)
     return recording.add(root, optimizer, compiled)
 
