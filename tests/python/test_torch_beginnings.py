@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -86,9 +89,67 @@ def test_weights_of_the_start_that_are_loaded_again_are_known(loads, tmp_path):
         assert (list(steps), list(values)) == ([20], [20.0])
 
 
+@pytest.mark.parametrize("is_start", [True, False])
+def test_scales_that_begin_alike_in_all_models_tell_of_no_start(is_start, tmp_path):
+    def network():
+        return nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Linear(16, 32))
+
+    torch.manual_seed(0)
+    model = network()
+    first = {name: value.clone() for name, value in model.state_dict().items()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    run_dir = tmp_path / "run"
+    with td.watch(
+        model, optimizer, run_dir=run_dir, supervise=False, rules=["learning_rate_too_high"]
+    ):
+        for step in range(20):
+            if step == 10:
+                model.load_state_dict(first if is_start else network().state_dict())
+            optimizer.zero_grad()
+            model(torch.randn(64, 6)).square().mean().backward()
+            optimizer.step()
+    assert ("loop/weights_of_start" in td.Run(run_dir).names()) == is_start
+
+
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_it_is_told_whether_weights_that_are_put_back_were_chosen(is_chosen, tmp_path):
+    program = tmp_path / "program.py"
+    lines = ["if loss < best:", "best, kept = loss, copy.deepcopy(model.state_dict())"]
+    if not is_chosen:
+        lines = ["if step == 8:", "kept = copy.deepcopy(model.state_dict())"]
+    program.write_text(PUTS_BACK.format(*lines))
+    subprocess.run([sys.executable, program, tmp_path / "run"], check=True, timeout=120)
+    names = td.Run(tmp_path / "run").names()
+    assert "loop/weights_put_back_since" in names
+    assert ("loop/weights_put_back_chosen" in names) == is_chosen
+
+
+PUTS_BACK = """\
+import copy, sys
+import torch
+import traindbg as td
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+best, x = float("inf"), torch.randn(32, 4)
+with td.watch(
+    model, optimizer, run_dir=sys.argv[1], supervise=False, rules=["best_weights_not_kept"]
+):
+    for step in range(20):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+        loss = abs(step - 10)
+        {0}
+            {1}
+    model.load_state_dict(kept)
+"""
+
+
 def test_of_states_that_begin_alike_it_is_not_known_which_one_it_is():
     still, moved = torch.ones(3), torch.tensor([1.0, 1.0, 2.0])
-    begin = _Beginnings("scale", {10: still, 20: moved, 30: still.clone()})
+    begin = _Beginnings("scale", {10: still, 20: moved, 30: still.clone()}, set())
     assert begin.since(moved.clone(), 50) == 30
     assert begin.since(still, 50) is None
     assert begin.since(torch.zeros(3), 50) is None

@@ -110,6 +110,36 @@ def test_pairs_that_are_meant(name: str) -> None:
     assert shapes is None or shapes[1] != (8, 8)
 
 
+def transport(p: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    u, v = p[:, 0:1], p[:, 1:]
+    return (u - (y - y.t()).square() + v.t()).exp().mean() - u.mean() - v.mean()
+
+
+def mixture(p: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    place, weight = p[:, 0:1], p[:, 1:].softmax(0)
+    return (weight * (place - y[:, 0]).square()).sum() / len(y)
+
+
+COLUMNS_MEANT: dict[str, Loss] = {
+    "energy distance": lambda p, y: (
+        2 * (p[:, :1] - y.t()).abs().mean() - (p[:, :1] - p[:, :1].t()).abs().mean()
+    ),
+    "kernels": lambda p, y: (
+        (-((p[:, :1] - p[:, :1].t()) ** 2)).exp().mean()
+        - 2 * (-((p[:, :1] - y.t()) ** 2)).exp().mean()
+    ),
+    "transport": transport,
+    "mixture": mixture,
+    "two columns": lambda p, y: (p[:, 1:].exp() * (y[:, 0] * p[:, :1].exp())).mean(),
+    "assigned softly": lambda p, y: (p[:, :1].sigmoid() * (-(p[:, :1] - y.t()).abs()).exp()).mean(),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS_MEANT)
+def test_pairs_of_columns_that_are_meant(name: str) -> None:
+    assert pairs_in(COLUMNS_MEANT[name](columns(), torch.randn(8, 1))).result == ()
+
+
 def test_what_is_summed_over_quantiles_first() -> None:
     error = torch.randn(8, 1, 1) - columns()
     loss = torch.max(0.1 * error, -0.9 * error).sum(-1).mean()

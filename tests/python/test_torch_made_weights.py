@@ -20,7 +20,6 @@ MADE = [
     parametrizations.spectral_norm,
     parametrizations.orthogonal,
     torch.nn.utils.spectral_norm,
-    pruned,
 ]
 
 
@@ -46,6 +45,33 @@ def test_an_activation_is_between(made) -> None:
     assert graph.affine == 2
     assert graph.adjacent == []
     assert graph.linear == ""
+
+
+def test_masked_weights_are_factors_that_are_meant() -> None:
+    model = nn.Sequential(
+        pruned(nn.Linear(6, 6)), pruned(nn.Linear(6, 6)), nn.ReLU(), nn.Linear(6, 3)
+    )
+    graph = look_at_graph(
+        model(torch.randn(5, 6)).sum(), {id(p): o for p, o in owned_in(model, "")}
+    )
+    assert graph is not None
+    assert graph.affine == 1
+    assert graph.adjacent == []
+
+
+@pytest.mark.parametrize("made", [lambda layer: layer, parametrizations.weight_norm])
+@pytest.mark.parametrize(
+    ("kernels", "is_pair"), [(((3, 1), (1, 3)), False), (((3, 1), (3, 1)), True), ((3, 3), True)]
+)
+def test_convolutions_along_different_dimensions_are_one_filter(made, kernels, is_pair) -> None:
+    first, second = (nn.Conv2d(4, 4, kernel) for kernel in kernels)
+    model = nn.Sequential(made(first), made(second), nn.ReLU(), nn.Conv2d(4, 2, 1))
+    graph = look_at_graph(
+        model(torch.randn(2, 4, 9, 9)).sum(), {id(p): o for p, o in owned_in(model, "")}
+    )
+    assert graph is not None
+    assert graph.affine == 3
+    assert graph.adjacent == (["0"] if is_pair else [])
 
 
 def test_a_weight_that_is_made_of_the_data_is_none() -> None:

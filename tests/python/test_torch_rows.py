@@ -318,6 +318,20 @@ def test_batches_of_the_training_and_others_are_counted_apart() -> None:
     assert found.rows_unscored_mixed_trained == 10 + 1 + 2
     assert found.rows_unscored_mixed_batches == 1
     assert found.rows_unscored_mixed_of == 26
+    assert found.rows_unscored_evaluations == 2
+
+
+def test_rows_of_an_evaluation_are_counted_whether_looked_at_or_not() -> None:
+    rows, x = Rows(), torch.randn(80, 12)
+    rows.trained(x, 1.0)
+    rows.read()
+    for _ in range(60):
+        rows.given(x[:20], in_evaluation_mode=True, step=1)
+    rows.trained(x, 1.0)
+    found, _ = unscored(rows)
+    assert found is not None
+    assert found.rows_unscored_batches == 48
+    assert (found.rows_unscored_of, found.rows_unscored_batches_of) == (60 * 20, 60)
 
 
 def test_a_batch_without_fingerprints_is_not_taken_for_the_one_before():

@@ -17,6 +17,7 @@ from traindbg.hooks.torch.base.guard import failures
 from traindbg.hooks.torch.data.next_values import Given, next_values
 from traindbg.hooks.torch.data.paddings import padding_of
 from traindbg.hooks.torch.data.sequences import SequenceObserver
+from traindbg.hooks.torch.data.spectra import Spectra
 
 RULES = ["attention_mask_wrong", "future_leak"]
 WORDS, LENGTH, WIDTH = 11, 12, 8
@@ -406,6 +407,56 @@ def test_convolutions_by_a_fourier_transform(run_dir, size, taps, leaks, along):
     model = by_fourier(size, 0.1 + torch.rand(taps, generator=g), along)
     run, _, _ = train(run_dir, model)
     assert fact(run, "later_seen") == ({float(leaks)}, "model" if leaks else "")
+
+
+@pytest.mark.parametrize("how", ["", "on a ring", "zeros behind", "front left out"])
+def test_a_circular_convolution_that_shows_nothing(run_dir, how):
+    g = torch.Generator().manual_seed(3)
+    size = LENGTH + 3  # of which the last three are zeros, where that is said
+
+    def mix(model, h, ids):
+        filtered = torch.fft.rfft(model.part, n=size)
+        return torch.fft.irfft(torch.fft.rfft(h, n=size, dim=1) * filtered[:, None], n=size, dim=1)
+
+    class Filter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Parameter(0.1 + torch.rand(4, generator=g))
+
+        def forward(self, x):
+            return mix(self, x[..., None].repeat(1, 1, 2), x).mean(2)
+
+    model = Filter()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            x = torch.randn(16, size, generator=g)
+            if how == "zeros behind":
+                x[:, LENGTH:] = 0
+            y = torch.roll(x, -1, 1)
+            if how != "on a ring":
+                y[:, -1] = 0 if how == "zeros behind" else torch.randn(16, generator=g)
+            out = model(x)
+            if how == "front left out":
+                out, y = out[:, 3:], y[:, 3:]
+            F.mse_loss(out, y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    told = [name for name in td.Run(run_dir).names() if "later_seen" in name]
+    if how in ("", "zeros behind"):
+        assert fact(td.Run(run_dir), "later_seen")[0] == {float(how == "")}
+    else:
+        assert told == []
+
+
+def test_a_spectrum_of_a_single_position_is_passed_over():
+    spectra, x = Spectra(), torch.randn(4, 1, 2)
+    spectrum = torch.fft.rfft(x, n=1, dim=1)
+    assert spectra.called(torch.fft.rfft, (x, 1, 1), {}, spectrum) is None
+    product = spectrum * torch.fft.rfft(torch.randn(1, 2), n=1, dim=0)
+    assert spectra.called(torch.mul, (spectrum, product[0]), {}, product) is None
+    result = torch.fft.irfft(product, n=1, dim=1)
+    assert spectra.called(torch.fft.irfft, (product, 1, 1), {}, result) is None
 
 
 def test_a_fourier_transform_over_as_many_features_as_positions(run_dir):

@@ -127,6 +127,12 @@ void LearningRates::observe(const model::StepView& step) {
     if (known_) look_at_rise(step.step());
 }
 
+void LearningRates::begin_anew(model::StepIndex step) {
+    first_ = peak_ = now_;
+    peak_step_ = step;
+    rises_ = 0;
+}
+
 void LearningRates::look_at_rise(model::StepIndex step) {
     const double factor = last_ > 0 && step == last_step_ + 1 ? now_ / last_ : 0;
     if (factor <= 1) {

@@ -79,8 +79,11 @@ class LearningRates {
   public:
     // To be called with every TRAIN step.
     void observe(const model::StepView& step);
+    // After `observe`: the rate of this step is the first one of a new training of the same weights.
+    void begin_anew(model::StepIndex step);
     [[nodiscard]] bool is_known() const noexcept { return known_; }
     [[nodiscard]] double now() const noexcept { return now_; }
+    [[nodiscard]] double first() const noexcept { return first_; }
     [[nodiscard]] double peak() const noexcept { return peak_; }
     [[nodiscard]] model::StepIndex peak_step() const noexcept { return peak_step_; }
     // What a schedule multiplies; 0 where that is not known.

@@ -59,11 +59,14 @@ const model::RuleInfo kBestWeightsNotKept = {
         "- Best value, not judged: weights that are all kept, in a list or each under a name with a part "
         "that "
         "a loop sets, as the epoch's number; a name that a star import may have brought.\n"
-        "- Worst weights (warning), told at the end: after the last step load_state_dict() gave all that is "
+        "- Worst weights, told at the end: after the last step load_state_dict() gave all that is "
         "trained the weights that state_dict() was asked for last, some steps earlier. The evaluation of "
         "that "
         "time, or the first one after it, has the highest loss of all. Five evaluations or more came after "
         "it, each with at least a fifth less, and the training has come far.\n"
+        "- Worst weights are a warning only where one evaluation or more with a loss came before the weights "
+        "were taken, in a loop and below an `if` that compares values, as which one is better. Otherwise, or "
+        "where the text cannot be read, it is a note: what was before an adaptation is put back on purpose.\n"
         "- Values are compared only to see whether weights that are loaded are other ones.",
     .why =
         "state_dict() does not copy: its tensors are the parameters, and every step writes to them. What is "
@@ -122,7 +125,8 @@ class BestWeightsNotKept final : public Rule {
         const std::optional<LoopFact> since = loop_fact(step, "weights_put_back_since"),
                                       later = loop_fact(step, "weights_put_back_later");
         if (since && later && later->value == 0 && loss_.has_learned_much())
-            judge_put_back(since->value, step.step(), sink);
+            judge_put_back(since->value, loop_fact(step, "weights_put_back_chosen").has_value(), step.step(),
+                           sink);
         // A state that was loaded, too, is told of already.
         if (loaded_ + swapped_ > 0) return;
         if (const std::optional<LoopFact> saved = loop_fact(step, "live_state_saved")) {
@@ -221,7 +225,7 @@ class BestWeightsNotKept final : public Rule {
     }
     // What the weights were worth tells the evaluation that is nearest to them: losses are lower when better,
     // whatever number the program watched.
-    void judge_put_back(double since, model::StepIndex now, FindingSink& sink) const {
+    void judge_put_back(double since, bool is_chosen, model::StepIndex now, FindingSink& sink) const {
         const double taken = static_cast<double>(now) - since;
         if (since <= 0 || taken < 0 || evaluations_.size() <= kFewestLater) return;
         const auto distance = [taken](const Evaluated& each) {
@@ -245,21 +249,21 @@ class BestWeightsNotKept final : public Rule {
         }
         model::Finding finding;
         finding.key = "worst";
-        finding.severity = model::Severity::kWarning;
+        // What was before all evaluations was not chosen by one.
+        const bool is_meant_best = is_chosen && static_cast<double>(evaluations_.front().step) <= taken;
+        finding.severity = is_meant_best ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = static_cast<model::StepIndex>(taken);
         finding.message = base::format(
-            "After step {} the model was given the weights of step {:.0f} as those to keep. They are the "
-            "worst "
-            "of all: the evaluation loss was {} {} step {}, lower at all of the {} evaluations after that, "
-            "and "
-            "{} at best.",
-            now, taken, base::human_number(own.loss),
+            "After step {} the model was given the weights of step {:.0f}{}. They are the worst of all: the "
+            "evaluation loss was {} {} step {}, lower at all of the {} evaluations after that, and {} at "
+            "best.",
+            now, taken, is_meant_best ? " as those to keep" : "", base::human_number(own.loss),
             static_cast<double>(own.step) > taken ? "still, after" : "after", own.step,
             evaluations_.size() - 1 - near, base::human_number(best));
         finding.fix =
             "See which values count as better: mode \"min\" is right for a loss, \"max\" for an accuracy or "
-            "a "
-            "score; the best value begins at infinity for the one, and at minus infinity for the other.";
+            "a score; the best value begins at infinity for the one, and at minus infinity for the other.";
+        if (!is_meant_best) finding.fix = "Nothing, if weights of before were to be put back. " + finding.fix;
         finding.evidence.push_back({"evaluation loss of the weights", own.loss, "at best", best});
         finding.plots = {{evaluation_.function(), "value"}};
         sink.fire(std::move(finding));

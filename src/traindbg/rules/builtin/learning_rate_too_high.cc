@@ -69,8 +69,10 @@ const model::RuleInfo kLearningRateTooHigh = {
         "`update`, at two looks or more, and the learning rate is not below half of its peak. Not where the "
         "loss is the sum of several. The last of four or more evaluations is above twice the best of them: "
         "data that gets harder raises the loss of the training alone.\n"
-        "- Rates that are tried out: where load_state_dict() sets all weights back to those of the start, "
-        "only what comes after that counts. Nothing is said while the rate is multiplied by one number at "
+        "- Weights set back: where load_state_dict() sets all weights back to those of the start, loss and "
+        "updates count from there. What was told before is taken back only where rates were tried out: the "
+        "rate rose above 1.2 times its first, or the highest of another such trial is another one, by that.\n"
+        "- Rates that are tried out: nothing is said while the rate is multiplied by one number at "
         "every step, for 20 steps or more and to 100 times what it was.",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
@@ -123,13 +125,15 @@ class LearningRateTooHigh final : public Rule {
             after_moves_.clear();
             start_before_ = std::max(start_before_, loss_.start());
         }
-        if (loop_fact(step, "weights_of_start")) begin_anew(sink);
+        const LearningRates rates = rates_;
+        rates_.observe(step);
+        if (loop_fact(step, "weights_of_start")) begin_anew(rates, step.step());
+        if (are_rates_tried_out() && is_of_before_) take_back(sink);
         if (updates_.observe(step) && step.step() < kFirstMoves) moved_ += updates_.last().typical;
         summed_.observe(step);
         const double highest = loss_.highest();
         const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
         const std::vector<double> before(loss_.recent().values().begin(), loss_.recent().values().end());
-        rates_.observe(step);
         if (!loss_.observe(step)) return;
         if (loss_.count() > 1 && after_moves_.size() < kFirstMoves)
             after_moves_.push_back(loss_.recent().last(1).front());
@@ -156,6 +160,7 @@ class LearningRateTooHigh final : public Rule {
             if (firing_ != nullptr && (loss_.has_learned_much() || has_set_off())) {
                 sink.clear(firing_);
                 firing_ = nullptr;
+                is_of_before_ = false;
             }
             return;
         }
@@ -164,6 +169,7 @@ class LearningRateTooHigh final : public Rule {
             if (firing_ != nullptr && std::string_view(firing_) != found) sink.clear(firing_);
             firing_ = found;
         }
+        is_of_before_ = false;
         fire(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -186,18 +192,34 @@ class LearningRateTooHigh final : public Rule {
     static constexpr double kRises = 3;      // Mann-Kendall z
     static constexpr model::StepIndex kFirstMoves = 3;
 
-    // What was tried with other rates, say, is thrown away: no weight keeps anything of it.
-    void begin_anew(FindingSink& sink) {
-        if (firing_ != nullptr) {
-            model::Finding note;
-            note.key = firing_;
-            note.message =
-                "The loss rose, or did not fall, with large updates, and then all weights were set back to "
-                "those that the training had begun with.";
-            note.fix = "Nothing, if rates were only tried out.";
-            sink.take_back(std::move(note));
-            firing_ = nullptr;
-        }
+    static constexpr double kOther = 1.2;  // times a rate, that is another one
+
+    // A rate that is the same in all trials, as in those of a cross-validation, was not tried out.
+    [[nodiscard]] bool are_rates_tried_out() const {
+        if (trials_ == 0) return false;
+        const double now = rates_.peak();
+        return did_rate_rise_ || std::max(highest_rate_, now) > kOther * std::min(lowest_rate_, now);
+    }
+    // What was tried with other rates is thrown away: no weight keeps anything of it.
+    void take_back(FindingSink& sink) {
+        model::Finding note;
+        note.key = firing_;
+        note.message =
+            "The loss rose, or did not fall, with large updates, and then all weights were set back to "
+            "those that the training had begun with.";
+        note.fix = "Nothing, if rates were only tried out.";
+        sink.take_back(std::move(note));
+        firing_ = nullptr;
+        is_of_before_ = false;
+    }
+    // The weights are those of the start. `rates`: of what was before.
+    void begin_anew(const LearningRates& rates, model::StepIndex step) {
+        did_rate_rise_ = did_rate_rise_ || rates.peak() > kOther * rates.first();
+        lowest_rate_ = trials_ == 0 ? rates.peak() : std::min(lowest_rate_, rates.peak());
+        highest_rate_ = std::max(highest_rate_, rates.peak());
+        ++trials_;
+        rates_.begin_anew(step);
+        is_of_before_ = firing_ != nullptr;
         moved_ = 0;
         after_moves_.assign(kFirstMoves, 0);  // of the first steps no updates are known any more
         peak_ = best_ = surprise_ = 0;
@@ -205,7 +227,6 @@ class LearningRateTooHigh final : public Rule {
         fallen_back_ = risen_ = 0;
         evaluation_ = EvaluationLoss();
         updates_ = WeightUpdates();
-        rates_ = LearningRates();
         loss_.begin_anew();
     }
 
@@ -441,9 +462,13 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
-    double start_before_ = 0;  // of trainings before this one in the same process
-    double peak_ = 0;          // largest median of ten losses in a row
-    double best_ = 0;          // lowest one
+    bool is_of_before_ = false;  // `firing_` was told of a trial that is over
+    std::uint64_t trials_ = 0;   // that are over
+    bool did_rate_rise_ = false;
+    double lowest_rate_ = 0, highest_rate_ = 0;  // at their peaks
+    double start_before_ = 0;                    // of trainings before this one in the same process
+    double peak_ = 0;                            // largest median of ten losses in a row
+    double best_ = 0;                            // lowest one
     model::StepIndex best_step_ = 0;
     std::uint64_t fallen_back_ = 0;  // steps in a row
     EvaluationLoss evaluation_;

@@ -23,6 +23,9 @@ const model::RuleInfo kLossShapeBroadcast = {
         "numbers of dimensions, and their common shape after broadcasting has more elements than either.\n"
         "- Loss written out by hand (error): its graph shows n predictions combined with data that have no "
         "gradient, n * n values come of it, and all of them go into the loss one by one.\n"
+        "- Multiplied by predictions once more (error), as in a focal loss: where both times they are made "
+        "of "
+        "the same ones, element by element, and are first multiplied by data of shape (n,).\n"
         "- Rows and images (error): the same for a loss written out by hand with rows of predictions, (n, "
         "k) with (n, 1, 1), and with images, (n, 1, h, w) with (n, h, w).\n"
         "- Reported at the first step at which both are captured.",
@@ -36,7 +39,8 @@ const model::RuleInfo kLossShapeBroadcast = {
         "One target for all predictions, a row of weights or targets for the whole batch, several critics "
         "against one target: the prediction keeps its shape. Pairs that are made on purpose, by dimensions "
         "of size one in both (quantile regression), by a dimension that is put in for them, or of the "
-        "predictions among themselves (energy distance, ranking).",
+        "predictions among themselves (energy distance, ranking), also where they are added as a column and "
+        "as a row (x - x.t(), potentials of optimal transport).",
     .cost =
         "Shapes, and one pass over what the model and the loss functions are given, at the first 10 steps "
         "and every 50th; of a loss that is written out and has three dimensions, a pass over what it "

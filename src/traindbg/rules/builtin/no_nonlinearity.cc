@@ -25,17 +25,18 @@ const model::RuleInfo kNoNonlinearity = {
         "them there is only what a pair may have, batch norm and average pooling. Rows of embeddings may "
         "come in beside the data.\n"
         "- Other pairs, note only (info): all other cases, such as a single pair.\n"
-        "- Weights that are computed from parameters, as weight_norm, spectral_norm and prune do, count as "
-        "weights.\n"
+        "- Weights that are computed from parameters, as weight_norm and spectral_norm do, count as weights. "
+        "A parameter times a mask, as prune makes it, does not.\n"
         "- Not counted: pairs whose inner width is smaller than what goes in and smaller than what comes "
-        "out.",
+        "out, and convolutions along different dimensions, such as (3, 1) and (1, 3).",
     .why =
         "A product of matrices is a matrix: the layers cost time and memory, and the model can only draw "
         "straight lines.",
     .fix = "Put an activation between them, such as nn.ReLU(), or leave one of them out.",
     .healthy =
         "Bottlenecks, low-rank factors, LoRA and linear auto-encoders: the narrow middle is what they are "
-        "for. Projections of attention, residual connections, norms and pooling between layers of a model "
+        "for. Sparse factors with masks, and filters in two directions. Projections of attention, residual "
+        "connections, norms and pooling between layers of a model "
         "that has a nonlinearity elsewhere. Convolutions in groups and a pointwise one after them. A single "
         "pair, such as two linear layers as a head (info).",
     .cost = "One walk through the graph at three steps: the first, the third and the ninth.",

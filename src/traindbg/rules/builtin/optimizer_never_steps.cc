@@ -1,5 +1,6 @@
 // A loop that computes losses, or gradients too, and never lets the optimizer use them.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -23,10 +24,14 @@ const model::RuleInfo kOptimizerNeverSteps = {
         "- No gradients: `backward()` never ran, and `passes` losses or more that gradients lead to were "
         "computed in training mode (a note: perhaps nothing was to be trained). In both cases the first "
         "elements of all parameters stayed as they were. 20 passes or losses at least are told.\n"
-        "- One of several (warning): when the recording ends, parameters have gradients at every look "
-        "over `passes` steps or more, which another optimizer made. One optimizer of the process holds "
-        "them and never stepped. Their values are as an initialiser drew them, and nothing has changed "
-        "them since.",
+        "- One of several: when the recording ends, parameters have gradients at every look over 100 steps "
+        "or more (over `passes`, where that is more), which another optimizer made. One optimizer of the "
+        "process holds them and never stepped. Their values are as an initialiser drew them, and nothing "
+        "has changed them since.\n"
+        "- One of several is a warning only where the program's text has no call of that optimizer's step() "
+        "anywhere, and gives it to nobody else who might: its own name is all that it is used by. The "
+        "module that its parameters make up must be of another class than that of every optimizer that "
+        "steps. Otherwise it is a note: it may begin later, or never, on purpose.",
     .why = "The weights stay as they are. Nothing is learned, and nothing fails: the loop looks busy.",
     .fix =
         "Call loss.backward() and then optimizer.step() for each batch. If nothing is to be trained: call "
@@ -36,12 +41,12 @@ const model::RuleInfo kOptimizerNeverSteps = {
         "gradients; a training that was interrupted in its first step; a model without an optimizer, of "
         "which gradients are looked at; steps that a GradScaler leaves out (loss_scale_overflow tells of "
         "those). One of several optimizers that steps seldom, or that begins later; the optimizer of weights "
-        "that were loaded or trained before.",
+        "that were loaded or trained before. A random network that is to stay as it was drawn (a note).",
     .cost =
         "Before the first step: eight elements of each parameter at every tenth backward pass. After it, of "
         "64 parameters with gradients that are in no optimizer that has stepped: their first elements at "
-        "the looks of parameters_not_in_optimizer, and once a search for their optimizers among the objects "
-        "of the process.",
+        "the looks of parameters_not_in_optimizer, and once a search for their optimizers and modules among "
+        "the objects of the process, whose names' files are read then.",
     .original = "",
     .source = "PyTorch documentation, torch.optim: taking an optimization step",
     .severity = model::Severity::kWarning,
@@ -87,21 +92,25 @@ class OptimizerNeverSteps final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         // It may begin later, or step seldom: only the end tells.
-        if (idle_parameters_ <= 0 || static_cast<double>(last_look_ - first_look_) < least_) return;
+        const double least = std::max(least_, kFewestOfOthers);
+        if (idle_parameters_ <= 0 || static_cast<double>(last_look_ - first_look_) < least) return;
+        const std::string first_of =
+            idle_place_.empty() ? std::string() : base::format(", the first of {},", idle_place_);
         model::Finding finding;
         finding.key = "one of several";
-        finding.severity = model::Severity::kWarning;
+        finding.severity = is_forgotten_ ? model::Severity::kWarning : model::Severity::kInfo;
         finding.tensor = idle_fact_;
         finding.layer = idle_place_;
         finding.message = base::format(
-            "{:.0f} parameters, the first of {}, got gradients from step {} to {}, and the optimizer that "
-            "holds them never stepped: they are as they were drawn, while another optimizer trains the rest.",
-            idle_parameters_, idle_place_, first_look_, last_look_);
+            "{:.0f} parameters{} got gradients from step {} to {}, and the optimizer that holds them never "
+            "stepped: they are as they were drawn, while another optimizer trains the rest.",
+            idle_parameters_, first_of, first_look_, last_look_);
         finding.fix = base::format(
-            "Call step() of the optimizer that holds the parameters of {}, too, after loss.backward().",
-            idle_place_);
+            "{}all step() of the optimizer that holds {}, too, after loss.backward().",
+            is_forgotten_ ? "C" : "Nothing, if it is to step later, or they are to stay as they are; else c",
+            idle_place_.empty() ? "these parameters" : "the parameters of " + idle_place_);
         finding.evidence.push_back({"steps of another optimizer",
-                                    static_cast<double>(last_look_ - first_look_), "told from", least_});
+                                    static_cast<double>(last_look_ - first_look_), "told from", least});
         sink.fire(std::move(finding));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -110,6 +119,9 @@ class OptimizerNeverSteps final : public Rule {
     }
 
   private:
+    // An optimizer that begins later, or steps once in so many passes, is not waited for in fewer.
+    static constexpr double kFewestOfOthers = 100;
+
     // An optimizer that holds what gets gradients, beside one that steps.
     void look_at_one_of_several(const model::StepView& step) {
         if (loop_fact(step, "trainings")) idle_parameters_ = 0;
@@ -120,6 +132,8 @@ class OptimizerNeverSteps final : public Rule {
             last_look_ = step.step();
             idle_place_ = idle->place;
             idle_fact_ = idle->tensor;
+            const std::optional<LoopFact> forgotten = loop_fact(step, "unstepped_optimizer_forgotten");
+            is_forgotten_ = forgotten && forgotten->value > 0;
         }
         idle_parameters_ = idle->value;
     }
@@ -127,6 +141,7 @@ class OptimizerNeverSteps final : public Rule {
     // As the last look has it.
     double idle_parameters_ = 0;
     std::string idle_place_, idle_fact_;
+    bool is_forgotten_ = false;  // the text never steps it
     model::StepIndex first_look_ = 0, last_look_ = 0;
     double least_;
     std::uint64_t judged_ = 0;

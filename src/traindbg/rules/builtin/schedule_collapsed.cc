@@ -53,6 +53,9 @@ const model::RuleInfo kScheduleCollapsed = {
         "- Back at the start is not judged of several optimizers against each other, nor of a policy, nor "
         "where two or more evaluations have a loss and the last one is below nine tenths of the first.\n"
         "- Note only (info): the rate is almost nothing, and none of these warnings holds.\n"
+        "- Anew: where load_state_dict() sets all weights back to those of the start, rate and loss count "
+        "from there. Not where the schedule went on: the rate is then within half and twice that of the step "
+        "before, or, where it had never risen to twice its first, at least a twentieth of it.\n"
         "- Wrong mode (warning): a ReduceLROnPlateau cuts the rate while the first or second number that "
         "it was given is still its best. At least four fifths of the later numbers, and three or more, "
         "moved the other way than it waits for.\n"
@@ -111,12 +114,17 @@ class ScheduleCollapsed final : public Rule {
         evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         if (loop_fact(step, "trainings")) begin_anew();
-        if (loop_fact(step, "weights_of_start")) {  // rates were tried out
-            if (firing_ != nullptr) sink.clear(firing_);
-            begin_anew();
-        }
         has_policy_ = has_policy_ || loop_fact(step, "loss_has_policy").has_value();
+        const LearningRates before = rates_;
         rates_.observe(step);
+        if (loop_fact(step, "weights_of_start") && !goes_on(before)) {
+            if (firing_ != nullptr) sink.clear(firing_);
+            const LearningRates rates = rates_;
+            begin_anew();
+            rates_ = rates;
+            rates_.begin_anew(step.step());
+            loss_.begin_anew();
+        }
         const bool has_loss = loss_.observe(step);
         if (const std::optional<WatchedMetric> plateau = plateau_of(step); plateau)
             if (const std::string_view beside = loss_beside(*plateau); !beside.empty())
@@ -158,7 +166,15 @@ class ScheduleCollapsed final : public Rule {
         firing_ = nullptr;
         is_mode_told_ = has_jumped_ = false;
         lowest_.reset();
+        lively_level_ = 0;
     }
+    // Whether the schedule went on when the first weights were loaded, which is a fault of its own: rates
+    // were not tried out. It may have lowered the rate just then, where it has only lowered it before.
+    [[nodiscard]] bool goes_on(const LearningRates& before) const {
+        const double lowered = before.peak() > kGoesOn * before.first() ? kGoesOn : kLoweredAtOnce;
+        return rates_.now() < kGoesOn * before.now() && lowered * rates_.now() > before.now();
+    }
+    static constexpr double kGoesOn = 2, kLoweredAtOnce = 20;  // times the rate of the step before
     static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
     static constexpr double kNothing = 1e-6;                 // of the peak
     static constexpr double kLowered = 0.9, kBackAt = 0.95;  // of the loss at the start

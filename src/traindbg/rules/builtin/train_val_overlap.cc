@@ -42,10 +42,12 @@ const model::RuleInfo kTrainValOverlap = {
         "half only as in both, or a tenth of the evaluated rows that the training did not have is made of "
         "halves that it had.\n"
         "- Batches in evaluation mode of which no loss is computed count where no others do, at two "
-        "evaluations, and where not all of them are the training's.\n"
+        "evaluations, and where not all of them are the training's. Nor do they where an evaluation holds "
+        "all of the training's rows once (95 to 105 %), with others: then the whole data is predicted.\n"
         "- Beside the training's own batches: at two evaluations without a loss, all batches hold rows of "
         "the training, some nothing else, and two or more hold others, too. These are judged alone. All "
-        "rows of the training must be remembered, and such batches have fewer than 70 % as many.\n"
+        "rows of the training must be remembered, and such batches have fewer than 70 % as many. An "
+        "evaluation holds more of the training's rows than it has, by `rows` and by 2 %.\n"
         "- Beside evaluations with a loss such batches count where they hold the training's rows and others, "
         "as of another data set beside it: two evaluations, rows of the training that are all remembered and "
         "stay the same, fewer than 70 % as many of them, and two batches or more: a single one may be for a "
@@ -145,7 +147,7 @@ class TrainValOverlap final : public Rule {
         open_ = all_ = beside_ = later_ = {};
         later_evaluations_ = free_evaluations_ = 0;
         evaluations_ = beside_evaluations_ = 0;
-        is_short_ = is_scored_ = false;
+        is_short_ = is_scored_ = is_one_pass_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
         mixed_ = {};
         mixed_evaluations_ = 0;
@@ -170,6 +172,10 @@ class TrainValOverlap final : public Rule {
         take_training(step);
         labelled_otherwise_ = number(step, "rows_alike_labelled_otherwise");
         unscored_of_ = std::max(unscored_of_, number(step, "rows_unscored_of"));
+        const double trained = of_an_evaluation(step);
+        is_one_pass_ =
+            is_one_pass_ || (trained >= kFewestOfAll * known_ && trained <= kMostOfAll * known_ &&
+                             number(step, "rows_unscored_trained") < number(step, "rows_unscored"));
         open_ = {batches,
                  number(step, "rows_unscored"),
                  number(step, "rows_unscored_trained"),
@@ -179,6 +185,18 @@ class TrainValOverlap final : public Rule {
                  false};
         close(sink);
         look_at_mixed(step, sink);
+    }
+
+    // Evaluations without a loss that a step tells of: several may have come before it.
+    static double evaluations_told(const model::StepView& step) {
+        return std::max(1.0, number(step, "rows_unscored_evaluations"));
+    }
+    // Rows of the training in the largest evaluation without a loss, looked at or not: about as many as in
+    // what was looked at.
+    static double of_an_evaluation(const model::StepView& step) {
+        const double rows = number(step, "rows_unscored");
+        if (rows <= 0) return 0;
+        return number(step, "rows_unscored_of") * number(step, "rows_unscored_trained") / rows;
     }
 
     // The training's rows are evaluated to compare, and with them a set that has some of them: together
@@ -200,8 +218,11 @@ class TrainValOverlap final : public Rule {
         const bool is_whole = number(step, "rows_unscored_batches") < kMostUnscored;
         // All that is in no such batch is the training's.
         const bool are_beside = mixed < rows && rows - mixed == trained - of_mixed;
-        mixed_.is_mixed = mixed_.is_mixed && is_whole && are_beside && of_mixed >= rows_ &&
-                          of_mixed >= share_ * mixed && of_mixed <= kMostMixed * mixed &&
+        // All data, predicted once in its order, holds each row of the training once.
+        const bool has_more = of_an_evaluation(step) >= known_ + std::max(rows_, kMoreThanAll * known_);
+        mixed_.is_mixed = mixed_.is_mixed && is_whole && are_beside && has_more &&
+                          of_mixed >= rows_ * evaluations_told(step) && of_mixed >= share_ * mixed &&
+                          of_mixed <= kMostMixed * mixed &&
                           number(step, "rows_unscored_mixed_batches") >= kBatchesBeside;
         const bool is_found = !fired_ && mixed_evaluations_ >= 2 && mixed_.is_mixed && are_known() &&
                               mixed_.mixed_size < kPartOfTraining * of_training_ &&
@@ -238,8 +259,9 @@ class TrainValOverlap final : public Rule {
         beside_.half += number(step, "rows_unscored_half_alike");
         beside_.mixed_size = std::max(beside_.mixed_size, number(step, "rows_unscored_of"));
         const bool is_whole = batches + number(step, "rows_in_train_mode_batches") < kMostUnscored;
-        beside_.is_mixed = beside_.is_mixed && is_whole && trained >= rows_ && trained >= share_ * rows &&
-                           trained <= kMostMixed * rows && is_by_chance(trained / rows, without);
+        beside_.is_mixed = beside_.is_mixed && is_whole && trained >= rows_ * evaluations_told(step) &&
+                           trained >= share_ * rows && trained <= kMostMixed * rows &&
+                           is_by_chance(trained / rows, without);
         const bool is_found = beside_evaluations_ >= 2 && beside_.is_mixed && are_known() &&
                               beside_.mixed_size < kPartOfTraining * of_training_ &&
                               !is_by_nature(beside_, beside_.trained / beside_.rows);
@@ -347,6 +369,7 @@ class TrainValOverlap final : public Rule {
         // Other data is evaluated as well: then the training's may be there to compare.
         if (!is_beside_another() && !is_by_chance(seen, all_.longest_without)) return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
+        if (!is_scored_ && is_one_pass_) return false;
         if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;
         return !is_by_nature(all_, share());
     }
@@ -420,6 +443,9 @@ class TrainValOverlap final : public Rule {
     static constexpr const char* kRows = "rows";
     static constexpr const char* kBeside = "rows without a loss";
     static constexpr const char* kMixed = "rows beside the training's";
+    // Of the training's rows, how many an evaluation of all data has; and how many more than all has one that
+    // has a second set beside them.
+    static constexpr double kFewestOfAll = 0.95, kMostOfAll = 1.05, kMoreThanAll = 0.02;
     static constexpr double kBatchesBeside = 2;  // of an evaluation without a loss, at least
     static constexpr double kLikely = 0.4;       // of an evaluated row to be among the training's by chance
 
@@ -432,7 +458,8 @@ class TrainValOverlap final : public Rule {
     // evaluation without a loss.
     double labelled_otherwise_ = 0, batch_ = 0, unscored_of_ = 0;
     bool is_short_ = false, fired_ = false, is_beside_fired_ = false;
-    bool is_scored_ = false;  // a loss was computed in evaluations
+    bool is_scored_ = false;    // a loss was computed in evaluations
+    bool is_one_pass_ = false;  // one without a loss was of all data: the training's and others
     Evaluation open_, all_;
     // Of batches without a loss in trainings that compute one of others, and the rows known meanwhile.
     Evaluation beside_;

@@ -96,6 +96,10 @@ class Sources:
         if _is_key(thing) and (line := self._users_line()) is not None:
             self._made[thing] = line
 
+    def made_in(self, thing: Any) -> Line | None:
+        """Where a thing was made that `made` was told of; None: that is not known."""
+        return self._made.get(thing) if _is_key(thing) else None
+
     def used(self, what: str, thing: Any) -> None:
         """What was made is put to its use; the first of its kind counts."""
         if self.is_open and what not in self._lines and _is_key(thing):

@@ -24,6 +24,7 @@ class Along(NamedTuple):
 
     length: int
     sees_later: Flag
+    is_round: bool = False  # what it sees of them is what the first positions see of the last ones
 
 
 class Cut(NamedTuple):

@@ -40,6 +40,7 @@ class Next(NamedTuple):
     length: int
     known: torch.Tensor  # [length]: the positions that have a target in all of the first rows
     along: int  # the dimension of the input that has them
+    is_ring: bool = False  # the last target is the first input, in all rows
 
 
 def _of_one_value(rows: int, length: int, last: int) -> tuple[int, ...]:
@@ -74,6 +75,8 @@ class _Pair(NamedTuple):
     following: torch.Tensor
     length: int  # of the sequence in the input
     along: int  # its dimension there
+    # The target behind the last of these, and the first input: on a ring, they are the same.
+    ends: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
 def _pairs(given: Given, target: torch.Tensor, count: int) -> list[_Pair]:
@@ -84,15 +87,17 @@ def _pairs(given: Given, target: torch.Tensor, count: int) -> list[_Pair]:
     pairs: list[_Pair] = []
     if count == whole:
         y = target.reshape(kept, *x.shape[1:])
-        pairs.append(_Pair(y[:, :-1], x[:, 1:], length, 1))
+        pairs.append(_Pair(y[:, :-1], x[:, 1:], length, 1, (y[:, -1], x[:, 0])))
         if kept == rows > 1:  # the other way round: the sequence is the first dimension
             pairs.append(_Pair(y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows, 0))
     elif count == whole // length * (length - 1):
         y = target.reshape(kept, length - 1, *x.shape[2:])
         pairs.append(_Pair(y, x[:, 1:], length, 1))
     if x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
-        y = target[:, : length - 1]
-        pairs += [_Pair(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
+        y, end = target[:, : length - 1], target[:, -1]
+        for value in range(min(x.shape[2], 16)):
+            ends = (end, x[:, 0, value]) if count == rows * length else None
+            pairs.append(_Pair(y, x[:, 1:, value], length, 1, ends))
     last = x.shape[-1]
     if x.dim() == 3 and count in (rows * last, rows * (last - 1)):  # of its channels
         y, behind = target[:, : last - 1], target[:, last - 1 :]
@@ -139,12 +144,13 @@ def _are_equal(
 
 def next_of(given: Given, target: Target) -> Next | None:
     """The same as `next_values`, of what was kept of a target."""
-    for y, following, length, along in _pairs(given, target.values, target.number):
+    for y, following, length, along, ends in _pairs(given, target.values, target.number):
         is_known = _is_known(y)
         if not _are_equal(y, following, is_known, target.margin):
             continue
         known = torch.zeros(length, dtype=torch.bool, device=y.device)
         # Behind the last of them there is none.
         known[length - 1 - y.shape[1] : -1] = is_known.transpose(0, 1).flatten(1).all(1)
-        return Next(length, known, along)
+        is_ring = ends is not None and bool(((ends[0] - ends[1]).abs() <= target.margin).all())
+        return Next(length, known, along, is_ring)
     return None

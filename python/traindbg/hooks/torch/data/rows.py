@@ -136,6 +136,7 @@ class Unscored(NamedTuple):
     rows_unscored_mixed_trained: int
     rows_unscored_mixed_batches: int  # such batches, of the evaluation with fewest
     rows_unscored_mixed_of: int  # their rows, looked at or not, of the evaluation with most
+    rows_unscored_evaluations: int  # that these batches are of
     rows_alike_labelled_otherwise: int  # of `rows_alike`, pairs with two labels
 
 
@@ -300,6 +301,9 @@ class Rows:
         self._waiting: list[_Seen] = []  # without gradients, and without a loss yet; the last ones
         self._unscored: list[_Seen] = []  # those that had none
         self._unscored_seen = 0
+        self._sizes: dict[
+            int, tuple[int, int]
+        ] = {}  # their rows and batches, also of those passed over
         self._draws = _Draws()
         self._in_training_at = -1  # the last step with one in training mode
         self._in_training_steps = 0  # such steps since they were read
@@ -322,6 +326,9 @@ class Rows:
         if not waiting.in_evaluation_mode and not waiting.later:
             self._draws.add(waiting)
             waiting.is_counted = True
+        if waiting.in_evaluation_mode:
+            rows, batches = self._sizes.get(waiting.step, (0, 0))
+            self._sizes[waiting.step] = rows + waiting.prints.batch, batches + 1
         if len(self._unscored) < _MOST_UNREAD and self._unscored_seen < _MOST_UNSCORED:
             self._unscored_seen += 1
             self._unscored.append(waiting)
@@ -519,6 +526,7 @@ class Rows:
     ) -> None:
         """Tells of the batches that waited for a loss in vain, if there are some; before `read`."""
         batches, self._unscored = self._unscored, []
+        sizes, self._sizes = self._sizes, {}
         steps, self._in_training_steps = self._in_training_steps, 0
         if not batches or _are_out_of_reach(batches):
             return
@@ -527,14 +535,16 @@ class Rows:
             known = iter(values)
             for seen in batches:
                 seen.put([next(known) for _ in seen.later])
-            told(*self._look_up(batches, steps))
+            told(*self._look_up(batches, steps, max(sizes.values(), default=(0, 0))))
 
         later.ask("rows", [tensor for seen in batches for _, tensor in seen.later], heard)
 
     def _look_up(
-        self, batches: list[_Seen], steps: int
+        self, batches: list[_Seen], steps: int, largest: tuple[int, int]
     ) -> tuple[Unscored | None, InTrainingMode | None]:
-        most, batches_of_most = self._note_evaluations(batches)
+        """`largest`: rows and batches of the largest evaluation."""
+        self._note_evaluations(batches)
+        most, batches_of_most = largest
         if self._memory.figures[0] == 0:
             return None, None
         evaluated = [seen for seen in batches if seen.in_evaluation_mode]
@@ -570,6 +580,7 @@ class Rows:
             mixed_trained,
             min(map(len, mixed_of.values()), default=0),
             max(map(sum, mixed_of.values()), default=0),
+            len(mixed_of),
             self._labelled_otherwise,
         )
         trained = sum(self._memory.find(prints)[0] for prints in others)
@@ -580,8 +591,8 @@ class Rows:
         in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps, again)
         return unscored if evaluated else None, in_training if others else None
 
-    def _note_evaluations(self, batches: list[_Seen]) -> tuple[int, int]:
-        """Whether evaluations are the same as the first one; rows and batches of the largest."""
+    def _note_evaluations(self, batches: list[_Seen]) -> None:
+        """Whether evaluations are the same as the first one."""
         evaluations: dict[int, list[_Seen]] = {}
         for seen in batches:
             if seen.in_evaluation_mode:
@@ -592,10 +603,6 @@ class Rows:
                 self._evaluations_again += prints == self._evaluation
             elif parts[0] is self._first:
                 self._evaluation = prints
-        sizes = (
-            (sum(seen.prints.batch for seen in parts), len(parts)) for parts in evaluations.values()
-        )
-        return max(sizes, default=(0, 0))
 
     def are_trained(self, inputs: torch.Tensor) -> bool:
         """Whether most of the first rows of a batch were trained on, as far as that is known."""

@@ -53,6 +53,7 @@ class Call(NamedTuple):
     sight: Sight | None = None  # of attention, which says it then
     is_matrix: bool = False  # that is applied to positions as if they were features
     across: int = 0  # the other dimension of what a matrix is given
+    is_round: bool = False  # it shows the first positions the last ones
 
 
 def sight_of(shown: torch.Tensor) -> Sight:
@@ -280,6 +281,10 @@ class Seen:
         calls = [call for call in calls if not call.is_matrix or call.across not in lengths]
         if len(self._inputs) > 1:  # as long as this one may be the features of another
             calls = [call for call in calls if not call.is_matrix]
+        # Of positions on a ring the first ones follow the last ones; and where the first one has no
+        # target, those that are spoilt may have been left out (overlap-save).
+        if found[1].is_ring or not bool(known[0]):
+            calls = [call for call in calls if not call.is_round]
         if int(known.sum()) < _FEWEST_KNOWN:
             calls = [call for call in calls if call.sight is None]
         later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too

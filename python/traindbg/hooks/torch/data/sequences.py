@@ -172,15 +172,16 @@ class SequenceObserver:
             is_tiny = is_filled_with_tiny(function, args, kwargs, result)
             if is_tiny is not False:
                 self._filled[id(result)] = weakref.ref(result), is_tiny
+        is_full = len(self._calls) + len(self._masks) >= _MOST_CALLS
         if function in SPECTRAL or (function in HIDING and _is_spectrum(result)):
-            if all(map(is_plain, (*args, *kwargs.values(), result))):
+            if not is_full and all(map(is_plain, (*args, *kwargs.values(), result))):
                 with own_operations():
                     self._moved(place, self._spectra.called(function, args, kwargs, result))
             return
         if function in HIDING or function in PASSING:
             self._weights_used(function, args, kwargs, result)
             return
-        if len(self._calls) + len(self._masks) >= _MOST_CALLS:
+        if is_full:
             return
         if not all(map(is_plain, (*args, *kwargs.values(), result))):
             return
@@ -334,7 +335,8 @@ class SequenceObserver:
 
     def _moved(self, place: str, found: Along | None) -> None:
         if found is not None:
-            self._calls.append(Call(place, found.length, found.sees_later))
+            call = Call(place, found.length, found.sees_later, is_round=found.is_round)
+            self._calls.append(call)
 
     def _cut(self, args: Any) -> None:
         found = self._convolutions.cut(args)

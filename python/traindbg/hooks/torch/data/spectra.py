@@ -5,14 +5,15 @@
 
 Such a convolution is circular: what goes beyond the end of `size` positions comes in again at the
 front. Unless what was added to the sequence is as long as the kernel, its first positions receive
-its last ones. Which taps do that is seen by the kernel that the spectrum is multiplied by. What is
-kept ends with the step.
+its last ones. Which taps do that is seen by the kernel that the spectrum is multiplied by, and
+whether anything is there by the last position where rows differ: behind it there may be zeros. What
+is kept ends with the step, a kernel at the transform back.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -25,7 +26,7 @@ SPECTRAL: frozenset[Any] = FORWARD | INVERSE
 
 _MOST_KNOWN = 64  # transforms and products of a step
 _MOST_VALUES = 1 << 20  # of a kernel's spectrum
-_ROUNDED = 1e-4  # of the largest tap: what rounding leaves of one that is 0
+_ROUNDED = 1e-4  # of the largest one: what rounding leaves of a tap, or difference, that is 0
 
 
 class _Transformed(NamedTuple):
@@ -35,6 +36,7 @@ class _Transformed(NamedTuple):
     length: int  # of what was given
     size: int  # with what was added
     dim: int
+    last: torch.Tensor  # a number: the last position that tells something
 
 
 class _Filtered(NamedTuple):
@@ -45,6 +47,9 @@ class _Filtered(NamedTuple):
     rank: int  # dimensions of the sequence's spectrum
     kernel: torch.Tensor  # without gradient
     dim: int  # of the kernel
+
+
+_Known = TypeVar("_Known", _Transformed, _Filtered)
 
 
 class Spectra:
@@ -60,10 +65,13 @@ class Spectra:
             return None
         if function in INVERSE:
             given = args[0] if args else kwargs.get("input")
-            known = self._filtered.get(id(given))
+            known = self._filtered.pop(id(given), None)
             if known is None or known.result() is not given:
                 return None
             return _returned(known, function, *_asked(args, kwargs))
+        # Of what is over nothing is kept: a kernel's spectrum may be large.
+        self._transformed = _alive(self._transformed)
+        self._filtered = _alive(self._filtered)
         if len(self._transformed) + len(self._filtered) >= _MOST_KNOWN:
             return None
         if function in FORWARD:
@@ -82,10 +90,14 @@ class Spectra:
         # Of as many features as positions nobody knows over which it goes.
         if any(abs(n - length) < 2 for at, n in enumerate(given.shape) if at not in (0, dim)):
             return
-        if size is not None and size < length:
+        if length < 2 or (size is not None and size < length):
             return
         self._transformed[id(result)] = _Transformed(
-            weakref.ref(result), length, length if size is None else size, dim
+            weakref.ref(result),
+            length,
+            length if size is None else size,
+            dim,
+            _last_telling(given.detach(), dim),
         )
 
     def _multiplied(self, args: Any, result: torch.Tensor) -> None:
@@ -117,15 +129,33 @@ def _returned(known: _Filtered, function: Any, size: int | None, dim: int) -> Al
         size = 2 * (values - 1) if is_half else values
     if dim not in (of.dim, of.dim - known.rank) or size != of.size:
         return None
-    if values != (size // 2 + 1 if is_half else size):
+    if values != (size // 2 + 1 if is_half else size) or kernel.numel() == 0:
         return None
     inverse = torch.fft.irfft if is_half else torch.fft.ifft
-    taps = inverse(kernel, n=of.size, dim=known.dim).abs()
-    # The first position receives the last one by the first tap that goes beyond the front.
-    round_the_end = taps.narrow(known.dim, of.size - of.length + 1, of.length - 1)
-    if round_the_end.numel() == 0:
-        return None
-    return Along(of.length, flag(round_the_end.amax() > _ROUNDED * taps.amax()))
+    taps = inverse(kernel, n=of.size, dim=known.dim).abs().movedim(known.dim, 0)
+    taps = taps.reshape(of.size, -1)
+    # The last tap carries the last position farthest: from the end on, to the front.
+    reach = _last_of((taps > _ROUNDED * taps.amax()).any(1))
+    return Along(of.length, flag(reach + of.last >= of.size), is_round=True)
+
+
+def _alive(known: dict[int, _Known]) -> dict[int, _Known]:
+    return {key: each for key, each in known.items() if each.result() is not None}
+
+
+def _last_of(holds: torch.Tensor) -> torch.Tensor:
+    """The last place where it does; 0: nowhere."""
+    return (torch.arange(len(holds), device=holds.device) * holds).amax()
+
+
+def _last_telling(values: torch.Tensor, dim: int) -> torch.Tensor:
+    """The last position that is not the same in all rows, as zeros behind a record are."""
+    if values.numel() == 0:
+        return torch.zeros((), dtype=torch.long, device=values.device)
+    if dim > 0 and values.shape[0] > 1:
+        values = values - values[:1]
+    sizes = values.abs().movedim(dim, 0).reshape(values.shape[dim], -1)
+    return _last_of((sizes > _ROUNDED * sizes.amax()).any(1))
 
 
 def _asked(args: Any, kwargs: Any) -> tuple[int | None, int]:

@@ -99,6 +99,7 @@ class _Affine(NamedTuple):
     wide: int  # what goes in
     out: int
     making: tuple[Any, ...] = ()  # nodes that compute the weight
+    kernel: tuple[int, ...] = ()  # of a convolution
 
 
 def _leaf_behind(node: Any) -> torch.Tensor | None:
@@ -139,7 +140,7 @@ def _affine(node: Any, owners: dict[int, Owner]) -> _Affine | None:
         out, wide = shape[0], shape[1]
         if is_transposed:
             out, wide = wide, out
-        return _Affine(weight, given, int(wide), int(out), tuple(making))
+        return _Affine(weight, given, int(wide), int(out), tuple(making), tuple(shape[2:]))
     result = shape_at(node, 0)
     if not result or len(shape) != 2:
         return None
@@ -173,6 +174,17 @@ def _follows(first: _Affine, layer: _Affine, owners: dict[int, Owner]) -> bool:
         return False  # a bottleneck: of lower rank than one layer would be
     kind = owners[id(layer.weight)].module_type
     return kind not in _RECURRENT and not kind.endswith("Cell")  # which goes into gates
+
+
+def _are_a_factored_filter(first: _Affine, layer: _Affine) -> bool:
+    """Whether two convolutions go along different dimensions: (3, 1), then (1, 3)."""
+    along = list(zip(first.kernel, layer.kernel, strict=False))
+    return (
+        len(first.kernel) == len(layer.kernel)
+        and all(min(sizes) == 1 for sizes in along)
+        and max(first.kernel, default=1) > 1
+        and max(layer.kernel, default=1) > 1
+    )
 
 
 def _is_of_tables(node: Any) -> bool:
@@ -304,7 +316,7 @@ def look_at_graph(
         if first is None or not _follows(first, layer, owners):
             continue
         follows += 1
-        if is_strict:
+        if is_strict and not _are_a_factored_filter(first, layer):
             adjacent.append(owners[id(first.weight)].module)
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1

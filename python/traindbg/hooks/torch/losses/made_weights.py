@@ -2,14 +2,15 @@
 
 `torch.nn.utils.parametrizations` and `parametrize` keep what a weight is made of in a module of its
 own, `weight_norm` of before and `prune` as `weight_v` and `weight_orig`. The layer multiplies by
-such a weight as by any other: what it is made of has nothing to do with the data.
+such a weight as by any other: what it is made of has nothing to do with the data. A weight with a
+mask is left out: of sparse factors is often made what one layer would be too large for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from traindbg.hooks.torch.base.nodes import is_leaf, next_nodes
+from traindbg.hooks.torch.base.nodes import is_leaf, next_nodes, saved_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,9 +55,26 @@ def weight_made(node: Any, size: int, owners: Mapping[int, Owner]) -> MadeWeight
     for leaf, owner in zip(leaves.values(), held, strict=True):
         if owner is None or leaf.numel() != size:
             continue
+        if _is_masked(node, leaf):
+            return None
         if owner.module.endswith(_MODULE) or owner.path.rpartition(".")[2] in _NAMES:
             return MadeWeight(leaf, [n for n in seen if not is_leaf(n)])
     return None
+
+
+def _is_masked(node: Any, leaf: torch.Tensor) -> bool:
+    """Whether what a node computes is a parameter times a mask, as `prune` makes it."""
+    while not is_leaf(node):
+        after = next_nodes(node)
+        if len(after) != 1:
+            return False
+        if node.name() == "MulBackward0":
+            # Times one number for all it would be what it was.
+            mask = saved_by(node, "self")
+            mask = saved_by(node, "other") if mask is None else mask
+            return mask is not None and mask.numel() == leaf.numel()
+        node = after[0]
+    return False
 
 
 def by_layer(owner: Owner) -> Owner:

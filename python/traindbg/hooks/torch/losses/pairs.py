@@ -8,8 +8,8 @@ operations for each element alone. So do a prediction (n, k) and a target (n, 1,
 nothing is said: there may be as many steps, or templates, as there are samples.
 
 Pairs may be meant: of the difference of two predictions, both of which have a gradient; made by
-a dimension that was put in for them (`x[:, None]`); or with a matrix. What is reduced row by row
-first is meant, too: the risks of a Cox model, say.
+a dimension that was put in for them (`x[:, None]`) or turned (`x.t()`); or with a matrix. What is
+reduced row by row first is meant, too: the risks of a Cox model, say.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ _BENT = frozenset(
     }
 )
 _LINEAR = _ADDED | {"NegBackward0", "RsubBackward1", "ToCopyBackward0"}
+_OF_ALL_SAMPLES = frozenset({"LogSoftmaxBackward0", "SoftmaxBackward0"})
 _REDUCED_ROWS = frozenset({"MeanBackward1", "SumBackward1"})  # of (n, n, k) to (n, n), say
 _MOST_PLACES = 16  # along each dimension
 _PARAMETER = "torch::autograd::AccumulateGrad"
@@ -92,6 +93,19 @@ def _was_put_in(edge: tuple[Any, int]) -> bool:
         return False
     before = shape_at(*node.next_functions[0]) if node.next_functions[0][0] is not None else None
     return before is not None and len(before) < len(shape_at(node, index) or ())
+
+
+def _alone_behind(edge: tuple[Any, int], shape: Shape) -> frozenset[Any]:
+    """The nodes that a value of samples is made by, each element for itself."""
+    waiting, found = [edge], set[Any]()
+    while waiting and len(found) < _MOST_NODES:
+        node, index = waiting.pop()
+        if node is None or node in found or shape_at(node, index) != shape:
+            continue
+        found.add(node)
+        if node.name() in _BENT or node.name() in _LINEAR or node.name() in _MULTIPLIED:
+            waiting += node.next_functions
+    return frozenset(found)
 
 
 def _goes_with_a_row(node: Any, position: int, prediction: Shape, result: Shape) -> bool:
@@ -132,16 +146,19 @@ def _is_square(shape: Shape | None) -> bool:
 
 def pairs_in(loss: torch.Tensor) -> Pairs:
     """Looks from the loss back. Keeps nothing of the graph."""
-    # A node, which of its outputs, and of what is between it and the loss: whether it is bent, and
-    # the values that a bent operation was given last, where they are kept.
-    nodes: list[tuple[Any, int, bool, torch.Tensor | None]] = [(loss.grad_fn, 0, False, None)]
-    seen: set[tuple[Any, bool]] = set()
+    # A node, which of its outputs, and of what is between it and the loss: whether it is bent, the
+    # values that a bent operation was given last, where they are kept, and the nodes of predictions
+    # that it is multiplied by once more.
+    nodes: list[tuple[Any, int, bool, torch.Tensor | None, frozenset[Any] | None]]
+    nodes = [(loss.grad_fn, 0, False, None, None)]
+    seen: set[tuple[Any, bool, bool]] = set()
     found = Pairs()
     while nodes and len(seen) < _MOST_NODES:
-        node, index, is_bent, values = nodes.pop(0)
-        if node is None or (node, is_bent) in seen:
+        node, index, is_bent, values, beside = nodes.pop(0)
+        key = node, is_bent, beside is None
+        if node is None or key in seen:
             continue
-        seen.add((node, is_bent))
+        seen.add(key)
         name, shape = node.name(), shape_at(node, index)
         if shape in ((), (1,)):
             if name in _REDUCED:
@@ -160,13 +177,22 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 if edge[0] is not None and (given := shape_at(*edge)) is not None
             ]
             flat = [each for each in inputs if _is_of_samples(each[2], shape)]
+            # Nobody turns predictions into a row by mistake.
+            is_turned = any(given == (1, shape[0]) for _, _, given in inputs)
+            if len(inputs) == 2 and is_turned and name in _ADDED:
+                return Pairs(are_meant=True)
             if len(inputs) == 2 and flat:  # a sum of both may be the model's own, by mistake
                 if name == "SubBackward0" and len(flat) == 2:
                     return Pairs(are_meant=True)
-                # What the predictions are combined with may have been made of them and of the data:
-                # `target * (1 - p) ** gamma * p.log()`.
                 made = [edge for _, edge, given in inputs if given == shape and len(shape) == 2]
-                nodes += [(*edge, is_bent or name in _MULTIPLIED, None) for edge in made]
+                if name in _MULTIPLIED and len(flat) == len(made) == 1:
+                    # What the predictions are multiplied by may have been made of them and of the
+                    # data: `target * (1 - p) ** gamma * p.log()`.
+                    alone = _alone_behind(flat[0][1], flat[0][2])
+                    if any(each.name() in _OF_ALL_SAMPLES for each in alone):
+                        return Pairs(are_meant=True)  # particles with weights, of a mixture say
+                    again = alone if beside is None else alone & beside
+                    nodes.append((*made[0], True, None, again))
                 continue
             if flat:
                 position, edge, given = flat[0]
@@ -175,6 +201,12 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 if len(shape) > 2 and edge[0].name() == _PARAMETER:
                     continue  # as many centres, say, as there are samples
                 if len(shape) > 2 and name in _ADDED and not _is_sum_of_two(values, shape):
+                    continue
+                # A weight that is another output of the model goes with pairs that are meant, and
+                # a target that is subtracted may have been turned to go with all of them.
+                if beside is not None and (
+                    name in _ADDED or not _alone_behind(edge, given) & beside
+                ):
                     continue
                 if is_bent if name in _ADDED else _goes_with_a_row(node, position, given, shape):
                     found = Pairs(given, shape)
@@ -189,5 +221,5 @@ def pairs_in(loss: torch.Tensor) -> Pairs:
                 continue
         elif name not in _LINEAR:
             continue
-        nodes += [(*edge, is_bent, values) for edge in node.next_functions]
+        nodes += [(*edge, is_bent, values, beside) for edge in node.next_functions]
     return found

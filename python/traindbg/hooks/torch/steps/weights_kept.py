@@ -49,6 +49,7 @@ from traindbg.hooks.torch.base.device import capturing_graph, own_operations
 from traindbg.hooks.torch.base.guard import boundary, guarded
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.text.best_unset import BestValues
+from traindbg.hooks.torch.text.chosen import is_chosen
 from traindbg.hooks.torch.text.rebound import Rebound, rebound
 from traindbg.hooks.torch.updates.resume import dicts_in, named_in, version_of
 
@@ -75,6 +76,9 @@ _MOST_STATES = 256
 _FEW_STEPS = 4  # fewer do not tell what each of them writes
 _AKIN = 0.3  # cosine of two states of the same weights
 _MOST_STARTS = 16  # times that the weights of the start are told
+_MOST_ASKED = 64  # times that it is asked for them: a device is waited for each time
+_MATRIX = 2  # dimensions
+_STARTS = 4  # parameters, of which the first one is known again that is not all ones, or zeros
 _USES = 2  # of states of a line: as good as many
 _FAR = 2  # times as many steps as between two states of a line: it has not taken one for long
 # How often a step writes to a parameter, at most; once more where it decays it by itself.
@@ -171,8 +175,8 @@ def _is_trained(model: torch.nn.Module) -> bool:
     return any(
         id(parameter) in parameters
         for optimizer in _core.instances_of(torch.optim.Optimizer)
-        for group in optimizer.param_groups
-        for parameter in group["params"]
+        for group in vars(optimizer).get("param_groups", ())  # its __init__ may not be over
+        for parameter in group.get("params", ())
     )
 
 
@@ -362,6 +366,7 @@ class _Beginnings(NamedTuple):
 
     name: str
     values: dict[int, torch.Tensor]  # the first ones, by the steps that were made
+    chosen: set[int]  # of these steps: weights were taken as the better ones (`text.chosen`)
 
     def since(self, values: torch.Tensor, steps: int) -> int | None:
         """How many steps ago alone it began with `values`. Waits for a device."""
@@ -422,8 +427,8 @@ class KeptWeights:
             weakref.WeakKeyDictionary()
         )
         self._put_back: tuple[_Beginnings, torch.Tensor] | None = None  # what was loaded last
-        self._start: _Start | None = None
-        self._starts = 0  # times that it was loaded
+        self._start: list[_Start] | None = None  # None: the first step is yet to come
+        self._starts = self._asked = 0  # times that it was loaded, and that it was asked for
         self._best = BestValues()
         self._lost: _Lost | None = None  # the last model that was read, where only a name got it
 
@@ -451,13 +456,17 @@ class KeptWeights:
                 return
             # A few values may stand still, as a limit that is reached.
             _, _, name = min((size < _FIRST_VALUES, size, name) for size, name in trained)
-            known = self._begin_with[model] = _Beginnings(name, {})
+            known = self._begin_with[model] = _Beginnings(name, {}, set())
         value = state.get(known.name)
         if isinstance(value, torch.Tensor) and _is_plain(value) and not capturing_graph(value):
             with own_operations():
                 known.values[self.steps] = _beginning_of(value)
+            if guarded("chosen weights", is_chosen):
+                known.chosen.add(self.steps)
         if len(known.values) > _MOST_STATES:
-            del known.values[next(iter(known.values))]
+            oldest = next(iter(known.values))
+            del known.values[oldest]
+            known.chosen.discard(oldest)
 
     def begins(self, optimizer: torch.optim.Optimizer) -> None:
         """The first step of all is about to be made."""
@@ -472,23 +481,35 @@ class KeptWeights:
         ]
         if not found:
             return
-        _, _, parameter = min(found, key=lambda each: each[:2])
-        if _is_plain(parameter) and not capturing_graph(parameter):
-            with own_operations():
-                self._start = _Start(weakref.ref(parameter), _beginning_of(parameter))
+        # Scales and shifts begin alike in all models: matrices come first.
+        found.sort(key=lambda each: (each[2].dim() < _MATRIX, *each[:2]))
+        self._start = []
+        for _, _, parameter in found[:_STARTS]:
+            if _is_plain(parameter) and not capturing_graph(parameter):
+                with own_operations():
+                    self._start.append(_Start(weakref.ref(parameter), _beginning_of(parameter)))
 
     def _is_start(self, named: list[tuple[str, torch.nn.Parameter, torch.Tensor]]) -> bool:
         """Whether a model is given what it began with, in place of others. Waits for a device."""
-        start = self._start
-        known = None if start is None else start.parameter()
-        if start is None or known is None or self._starts >= _MOST_STARTS:
+        if not self._start or self._starts >= _MOST_STARTS:
             return False
-        for _, parameter, value in named:
-            if parameter is known and value.shape == parameter.shape:
+        if self._asked >= _MOST_ASKED or any(capturing_graph(value) for *_, value in named):
+            return False
+        given = {id(parameter): (parameter, value) for _, parameter, value in named}
+        if self._asked == 0:
+            with own_operations():
+                # Ones and zeros tell nothing: the weights of another seed have them, too.
+                self._start = [
+                    each for each in self._start if bool((each.values != each.values[0]).any())
+                ][:1]
+        self._asked += 1
+        for start in self._start:
+            parameter, value = given.get(id(start.parameter()), (None, None))
+            if parameter is not None and value is not None and value.shape == parameter.shape:
                 with own_operations():
-                    now, then = _beginning_of(parameter), _beginning_of(value)
-                    is_start = torch.equal(then.to(start.values), start.values)
-                    return is_start and not torch.equal(now.to(start.values), start.values)
+                    now = _beginning_of(parameter).to(start.values) != start.values
+                    then = _beginning_of(value).to(start.values) == start.values
+                    return bool(now.any() & then.all())
         return False
 
     def holds_loaded(self, model: torch.nn.Module) -> bool:
@@ -625,6 +646,8 @@ class KeptWeights:
                     self._tensors.tell("weights_put_back_since", since, always=True)
                     later = taken.later(self.steps - since)
                     self._tensors.tell("weights_put_back_later", later, always=True)
+                    if self.steps - since in taken.chosen:
+                        self._tensors.tell("weights_put_back_chosen", 1, always=True)
         elif self.is_followed and has_evaluated_another and self._keeps_a_copy():
             self._tensors.tell("copy_evaluated", 1, always=True)
 

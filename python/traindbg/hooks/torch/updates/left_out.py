@@ -9,7 +9,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch.base.ids import Identities, IdentityTable
 from traindbg.hooks.torch.base.parameters import number_of
-from traindbg.hooks.torch.updates.outside import Outside, drawn_outside
+from traindbg.hooks.torch.updates.outside import Outside, drawn_outside, place_of
 from traindbg.hooks.torch.updates.resume import are_fresh, checkpoints
 from traindbg.hooks.torch.updates.untrained import first_elements_of
 from traindbg.hooks.torch.updates.waiting import Drawn, Waiting
@@ -28,7 +28,7 @@ _MOST_CANDIDATES = 64
 
 def parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     """What an optimizer trains."""
-    return [p for group in optimizer.param_groups for p in group["params"]]
+    return [p for group in optimizer.param_groups for p in group.get("params", ())]
 
 
 def in_any_optimizer() -> set[int]:
@@ -155,7 +155,10 @@ class LeftOut:
                 (held_by.get(owner.module), owner.path, p)
                 for owner, p in zip(owners, parameters, strict=True)
             ]
-            return Drawn(are_fresh(named), owners[0].module)
+            place = owners[0].module
+            # Of a plain sequence it is a number, which says nothing without the model's own name.
+            is_number = not any(map(str.isalpha, place))
+            return Drawn(are_fresh(named), place_of(parameters[0]) if is_number else place)
 
         self._waiting.stepping(self._models.optimizers())
         self._waiting.add(self._outside.take_from_optimizers())

@@ -8,6 +8,7 @@ first elements.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +74,7 @@ def _holder_of(thing: Any, table: str, modules: Sequence[nn.Module]) -> tuple[An
     return None, ""
 
 
-def _place_of(parameter: nn.Parameter) -> str:
+def place_of(parameter: torch.Tensor) -> str:
     """Where the module is that holds a parameter, from what the program calls the outermost one on.
 
     Goes through all objects, a few times.
@@ -89,7 +90,10 @@ def _place_of(parameter: nn.Parameter) -> str:
             break
         outermost = around
         path.insert(0, key)
-    name = names_of([outermost], "")[0] or class_name(outermost)
+    # What the program itself calls it, rather than some object that was given it.
+    own = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
+    name = next((key for key, value in list(own.items()) if value is outermost), "")
+    name = name or names_of([outermost], "")[0] or class_name(outermost)
     return ".".join([name, *path])
 
 
@@ -113,7 +117,7 @@ def drawn_outside(parameters: Sequence[torch.Tensor]) -> Drawn:
     """Of parameters that no watched model has."""
     is_fresh = [_is_drawn(p) if isinstance(p, nn.Parameter) else None for p in parameters]
     first = parameters[0]
-    return Drawn(is_fresh, _place_of(first) if isinstance(first, nn.Parameter) else "")
+    return Drawn(is_fresh, place_of(first) if isinstance(first, nn.Parameter) else "")
 
 
 class Outside:
@@ -193,7 +197,7 @@ class Outside:
             self._asked = [id(parameter) for parameter in kept]
             drawn = [_is_drawn(parameter) for parameter in kept]
             self._is_fresh = True in drawn and False not in drawn
-            self._place = _place_of(kept[0]) if kept else ""
+            self._place = place_of(kept[0]) if kept else ""
         self._was_told = self._was_told or bool(kept)
         if not self._was_told:
             return None

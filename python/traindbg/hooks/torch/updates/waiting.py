@@ -5,6 +5,11 @@ of parameters with gradients that are in some optimizer of the process, and in n
 is watched. An optimizer may step seldom, or begin later: whoever hears of these facts has to wait
 for the end. Their values have to be as an initialiser drew them, and their versions as they were.
 
+That it was forgotten, and not meant, is told apart (`unstepped_optimizer_forgotten`): where the
+program's text steps that optimizer nowhere (`text.steps_of`), and the module that it trains is of
+another class than those of all that have stepped. A random network that stays as it is mostly has
+the class of the one that learns from it.
+
 Kept are weak references, versions and first elements: the models may be gone when a run ends.
 """
 
@@ -16,6 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch.base.sources import sources
+from traindbg.hooks.torch.text.steps_of import is_never_stepped
 from traindbg.hooks.torch.updates.resume import checkpoints
 from traindbg.hooks.torch.updates.untrained import first_elements_of
 
@@ -48,9 +55,33 @@ def _holders(parameters: Container[int]) -> dict[int, list[torch.optim.Optimizer
     found: dict[int, list[torch.optim.Optimizer]] = {}
     for thing in _core.instances_of(torch.optim.Optimizer):
         for group in vars(thing).get("param_groups", ()):
-            for parameter in group["params"]:
+            for parameter in group.get("params", ()):
                 if id(parameter) in parameters:
                     found.setdefault(id(parameter), []).append(thing)
+    return found
+
+
+def _trained_by(
+    optimizers: Iterable[torch.optim.Optimizer],
+) -> list[type[torch.nn.Module] | None]:
+    """Of each: the class of the smallest module that holds all that it trains; None: of several.
+
+    Goes through all objects.
+    """
+    held: list[tuple[set[int], int, type[torch.nn.Module]]] = []
+    for module in _core.instances_of(torch.nn.Module):
+        try:
+            own = {id(parameter) for parameter in module.parameters()}
+            held.append((own, sum(1 for _ in module.modules()), type(module)))
+        except Exception:  # half made: its __init__ raised
+            continue
+    # Of those that hold the same, the outermost one is what the program calls a model.
+    held.sort(key=lambda each: (len(each[0]), -each[1]))
+    found: list[type[torch.nn.Module] | None] = []
+    for optimizer in optimizers:
+        groups = vars(optimizer).get("param_groups", ())
+        own = {id(parameter) for group in groups for parameter in group.get("params", ())}
+        found.append(next((kind for ids, _, kind in held if own and own <= ids), None))
     return found
 
 
@@ -61,7 +92,9 @@ class Waiting:
         self._teller = teller
         self._known: dict[int, _Known] = {}
         self._place = ""  # of the first one
-        self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # By their ids: an optimizer may have no hash.
+        self._stepped: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
+        self._is_forgotten = False
         self._was_told = False
 
     def forget(self) -> None:
@@ -70,7 +103,10 @@ class Waiting:
 
     def stepping(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Those that have stepped by now."""
-        self._stepped.update(optimizers)
+        for optimizer in optimizers:
+            known = self._stepped.get(id(optimizer))
+            if known is None or known() is not optimizer:
+                self._stepped[id(optimizer)] = weakref.ref(optimizer)
 
     def add(self, parameters: Iterable[torch.Tensor]) -> None:
         """With gradients, and of optimizers that did not step what is watched."""
@@ -90,6 +126,8 @@ class Waiting:
             self._was_told = True
             place = self._place if waiting else ""
             self._teller.fact("unstepped_optimizer", len(waiting), place)
+            if waiting and self._is_forgotten:
+                self._teller.fact("unstepped_optimizer_forgotten", 1)
 
     def _unchanged(self) -> dict[int, torch.Tensor]:
         """Lets go of all others."""
@@ -113,14 +151,30 @@ class Waiting:
         holders = _holders({id(parameter) for parameter in parameters})
         # Of few numbers it may seem that they were not drawn: what was written to tells, too.
         are_fresh = True in drawn.is_fresh and not any(map(checkpoints.was_changed, parameters))
+        found: dict[int, torch.optim.Optimizer] = {}
         for parameter in parameters:
             held_by = holders.get(id(parameter), [])
             if are_fresh and len(held_by) == 1 and self._never_stepped(held_by[0]):
                 known = self._known[id(parameter)]
                 self._known[id(parameter)] = known._replace(optimizer=weakref.ref(held_by[0]))
                 self._place = drawn.place
+                found[id(held_by[0])] = held_by[0]
             else:
                 del self._known[id(parameter)]
+        if found:
+            self._is_forgotten = self._are_forgotten(list(found.values()))
+
+    def _are_forgotten(self, optimizers: list[torch.optim.Optimizer]) -> bool:
+        """Whether the text steps none of them, and no other one trains a module of the class."""
+        if not all(is_never_stepped(sources.made_in(each)) for each in optimizers):
+            return False
+        stepped = [each for known in self._stepped.values() if (each := known()) is not None]
+        kinds = _trained_by([*optimizers, *stepped])
+        own, others = kinds[: len(optimizers)], kinds[len(optimizers) :]
+        return None not in own and not set(own) & set(others)
 
     def _never_stepped(self, optimizer: torch.optim.Optimizer | None) -> bool:
-        return optimizer is not None and optimizer not in self._stepped and not optimizer.state
+        if optimizer is None or getattr(optimizer, "state", None):
+            return False
+        known = self._stepped.get(id(optimizer))
+        return known is None or known() is not optimizer
