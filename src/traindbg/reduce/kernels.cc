@@ -505,8 +505,10 @@ float largest(const float* data, std::size_t n) noexcept {
         best.c = raised(hn::LoadU(tag, data + i + 2 * lanes), best.c);
         best.d = raised(hn::LoadU(tag, data + i + 3 * lanes), best.d);
     }
-    const auto all = hn::Max(hn::Max(best.a, best.b), hn::Max(best.c, best.d));
-    float result = hn::GetLane(hn::MaxOfLanes(tag, all));
+    // Not by MaxOfLanes, which in some targets takes infinities for the lowest finite numbers.
+    HWY_ALIGN std::array<float, kMostLanes> maxima;
+    hn::Store(hn::Max(hn::Max(best.a, best.b), hn::Max(best.c, best.d)), tag, maxima.data());
+    float result = *std::max_element(maxima.begin(), maxima.begin() + static_cast<std::ptrdiff_t>(lanes));
     for (; i < n; ++i) result = data[i] > result ? data[i] : result;
     return result;
 }
