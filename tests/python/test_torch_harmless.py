@@ -258,7 +258,7 @@ def test_a_second_run_directory_is_refused(small, tmp_path):
         td.watch(nn.Linear(1, 1), run_dir=tmp_path / "b")
 
 
-def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
+def test_the_child_of_a_fork_records_nothing_says_so_once_and_works(small, run_dir, capfd):
     model, optimizer = small
     with td.watch(model, run_dir=run_dir, every=1, supervise=False):
         step(model, optimizer)
@@ -266,6 +266,7 @@ def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
         if child == 0:
             code = 1
             try:
+                step(model, optimizer)
                 step(model, optimizer)
                 code = 0 if recordings.current is None else 2
             finally:
@@ -276,6 +277,7 @@ def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
     assert run.workers == [0]
     assert run.steps().tolist() == [0, 1]
     assert not run.damage
+    assert capfd.readouterr().err.count(f"process {child} is a fork of one that is watched") == 1
 
 
 class _Scored(nn.Module):

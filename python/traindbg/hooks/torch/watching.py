@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg import _core, _plan
 from traindbg._say import say
@@ -61,6 +62,23 @@ def _after_fork_in_child() -> None:
         recording.hot.disarm()
         recording.compilation.end()
         recording.session.abandon()
+        guarded("forks", _say_if_it_trains)
+
+
+def _say_if_it_trains() -> None:
+    """Says once, at the first step of this child, that it is not recorded, if it is not."""
+
+    def stepped(*_: Any) -> None:
+        handle.remove()
+        if recordings.current is None:
+            say(
+                f"process {os.getpid()} is a fork of one that is watched, and trains with its "
+                "parent's optimizer: it is not recorded; make the optimizer in the child, or call "
+                "traindbg.watch(model) there",
+                is_error=True,
+            )
+
+    handle = register_optimizer_step_pre_hook(stepped)
 
 
 def _at_exit() -> None:
