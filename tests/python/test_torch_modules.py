@@ -567,6 +567,73 @@ def test_a_threshold_that_gives_zero_is_a_relu(run_dir):
     }
 
 
+class Clamps(nn.Module):
+    """ReLUs that are written out behind a layer, and cuts at 0 that are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line, self.conv = nn.Linear(8, 8), nn.Conv1d(8, 8, 1)
+        self.norm, self.free = nn.BatchNorm1d(8), nn.Linear(8, 8, bias=False)
+        self.weight = nn.Parameter(torch.randn(8, 8))
+        self.bias = nn.Parameter(torch.zeros(8))
+
+    def forward(self, x):
+        relus = [
+            self.line(x).clamp(min=0),
+            torch.clamp_min(self.conv(x.unsqueeze(-1)), 0.0).squeeze(-1),
+            torch.maximum(self.norm(x), torch.tensor(0.0)),
+            torch.maximum(torch.zeros(1), x @ self.weight + self.bias),
+            self.free(x.view(2, -1, 8)).clip_(0).view(-1, 8),
+            self.line(x.view(2, -1, 8)).clamp_(0).view(-1, 8),
+        ]
+        others = [
+            self.line(x).clamp(min=0, max=6),  # bounded on both sides
+            self.line(x).clamp(min=1e-6),
+            self.line(x).clamp(max=0),
+            torch.maximum(self.line(x), self.norm(x)),
+            (1 - torch.cdist(self.line(x), x)).clamp(min=0).sum(1, keepdim=True),  # a margin
+            x.clamp(min=0),
+        ]
+        return sum(relus) + sum(others)
+
+
+def test_a_layers_output_that_is_cut_off_at_zero_has_a_relu(run_dir):
+    model = Clamps()
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["activations"], every=1, supervise=False
+    ):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        F.mse_loss(model(torch.randn(4, 8)), torch.zeros(4, 8)).backward()
+        optimizer.step()
+    run = td.Run(run_dir)
+    kinds = {name: run[name].info["activation"] for name in run.names("^activation/")}
+    assert kinds == dict.fromkeys(
+        (
+            *("activation/model.clamp", "activation/model.clamp#2"),
+            *("activation/model.clamp_min", "activation/model.clip"),
+            *("activation/model.maximum", "activation/model.maximum#2"),
+        ),
+        "relu",
+    )
+
+
+def test_a_clamp_without_values_or_a_graph_harms_nothing(run_dir):
+    model = nn.Linear(8, 8)
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["activations"], every=1, supervise=False
+    ):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def cut(module, given, y):
+            torch.maximum(*torch.zeros(2, 1, device="meta"))
+            return torch.vmap(lambda row: torch.maximum(row, row[:1] * 0))(y)
+
+        model.register_forward_hook(cut)
+        F.mse_loss(model(torch.randn(4, 8)).sum(), torch.zeros(())).backward()
+        optimizer.step()
+    assert td.Run(run_dir).names("^activation/") == []
+
+
 class NewGELUActivation(nn.Module):
     """As some libraries write it."""
 

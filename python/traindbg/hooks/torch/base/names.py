@@ -79,6 +79,30 @@ ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
 }
 ACTIVATION_FUNCTIONS[torch.special.expit] = ("sigmoid", "sigmoid")
 
+# With these a ReLU may be written out: `x.clamp(min=0)`, `torch.maximum(x, torch.tensor(0.0))`.
+_CLAMPS = {
+    getattr(home, word): word.rstrip("_")
+    for home in (torch, torch.Tensor)
+    for word in ("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_", "maximum")
+    if hasattr(home, word)
+}
+ACTIVATION_FUNCTIONS.update({function: (word, "none") for function, word in _CLAMPS.items()})
+_LAYERS = frozenset(
+    f"{operation}Backward0"
+    for operation in (
+        *("Addmm", "Bmm", "Convolution", "MkldnnConvolution", "Mm"),
+        *("NativeBatchNorm", "NativeGroupNorm", "NativeLayerNorm"),
+    )
+)
+# Between a layer's own operation and its output: a bias that is added, a shape with more axes, and
+# what a change of such a shape's values in place becomes.
+_END_OF_LAYER = frozenset(
+    {
+        *("AddBackward0", "UnsafeViewBackward0", "ViewBackward0"),
+        "torch::autograd::CopySlices",
+    }
+)
+
 _THRESHOLDS = frozenset(
     getattr(home, word)
     for home in (functional, torch)
@@ -103,8 +127,44 @@ def _is_rectifier(threshold: Any, value: Any) -> bool:
     )
 
 
-def kind_of_call(function: Any, kind: str, args: Any, kwargs: Any) -> str:
-    """Of one of ACTIVATION_FUNCTIONS, whose kind may depend on what it is given."""
+def _is_zero(bound: Any) -> bool:
+    """Whether it is the number 0, as such or as a tensor in the host's memory."""
+    if isinstance(bound, torch.Tensor):
+        return bound.numel() == 1 and bound.device.type == "cpu" and float(bound) == 0
+    return type(bound) in (int, float) and bound == 0
+
+
+def _is_layer(node: Any) -> bool:
+    """Whether what this node of the graph returned is the output of a layer."""
+    if node is None:
+        return False
+    if node.name() in _LAYERS:
+        return True
+    before = [at.name() for at, _ in node.next_functions if at is not None]
+    return node.name() in _END_OF_LAYER and not _LAYERS.isdisjoint(before)
+
+
+def _rectifies(word: str, args: Any, kwargs: Any, result: Any) -> bool:
+    """Whether a clamp is the ReLU behind a layer, and not that of a distance or a margin."""
+    if result.grad_fn is None or not any(_is_layer(at) for at, _ in result.grad_fn.next_functions):
+        return False
+    if word == "maximum":
+        return any(_is_zero(each) for each in (*args, *kwargs.values()))
+    least = args[1] if len(args) > 1 else kwargs.get("min")
+    most = args[2] if len(args) > 2 else kwargs.get("max")
+    return most is None and _is_zero(least)
+
+
+def kind_of_call(function: Any, kind: str, args: Any, kwargs: Any, result: Any) -> str | None:
+    """Of one of ACTIVATION_FUNCTIONS, whose kind may depend on what it was given.
+
+    None if the call is no activation. Raises nothing.
+    """
+    if function in _CLAMPS:
+        try:
+            return "relu" if _rectifies(_CLAMPS[function], args, kwargs, result) else None
+        except Exception:  # a tensor that has no values, or of a kind without a graph
+            return None
     if function not in _THRESHOLDS:
         return kind
     threshold = args[1] if len(args) > 1 else kwargs.get("threshold")

@@ -234,8 +234,9 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
             risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
-            kind = kind_of_call(func, known[1], args, kwargs or {})
-            called(known[0], kind, result)  # a softmax is heard of by others, too
+            kind = kind_of_call(func, known[1], args, kwargs or {}, result)
+            if kind is not None:
+                called(known[0], kind, result)  # a softmax is heard of by others, too
         if attended is not None and func in ATTENTION_FUNCTIONS:
             attended(func, args, kwargs or {}, result)
         if mixed is not None and func in MIXERS:
