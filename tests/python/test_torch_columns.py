@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -323,6 +325,41 @@ def test_what_a_column_tells_is_recorded(run_dir):
         "rows": [40] * 5,
     }
     assert max(run.scalars("loop/label_in_input_correlation").values) < 0.999
+
+
+class LastState(nn.Module):
+    """A GRU, which keeps nothing of its input for the backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru, self.head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.gru(x)[0][:, -1])
+
+
+def test_an_input_that_nobody_holds_is_compared_and_let_go(run_dir):
+    torch.manual_seed(0)
+    model = LastState()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = torch.randn(60, 7, 3)
+    labels = data[:, -1, 1:2] * 2 + 1
+    inputs = weakref.WeakSet()
+    model.register_forward_pre_hook(lambda _, given: inputs.add(given[0]))
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["target_leak"]):
+        for _ in range(8):
+            rows = torch.randperm(60)[:40]
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(data[rows]), labels[rows])
+            assert len(inputs) == 0
+            loss.backward()
+            optimizer.step()
+        model(data[rows]).sum().backward()  # a loss that nobody compares
+        optimizer.step()
+        assert len(inputs) == 0
+    run = td.Run(run_dir)
+    assert run.scalars("loop/label_in_input_column").values.tolist() == 5 * [1]
+    assert run.scalars("loop/label_in_input_correlation").values.min() > 1 - 1e-6
 
 
 @pytest.mark.parametrize("rules", [["target_leak"], None])

@@ -62,6 +62,8 @@ from traindbg.hooks.torch.updates.schedules import schedules
 from traindbg.hooks.torch.updates.unstepped import Unstepped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from traindbg.hooks.torch.base.parameters import Parameters
     from traindbg.hooks.torch.base.tensors import Tensors
     from traindbg.hooks.torch.base.unseen import Unseen
@@ -78,6 +80,7 @@ _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _STEPS_UNTIL_LEARNED = 50
+_MOST_KEPT_VALUES = 4_000_000  # of an input that its step keeps
 _MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
@@ -118,7 +121,9 @@ class Facts:
         unseen: Unseen,
         loader_labels: LoaderLabels,
         tensor_labels: TensorLabels,
+        compares_labels: Callable[[], bool],
     ) -> None:
+        """`compares_labels`: whether those of this step are compared with the model's input."""
         self.are_followed = False  # the plan asks for them, at some steps
         self._tensors = tensors
         self._watched = watched
@@ -159,6 +164,10 @@ class Facts:
         self._beside = LossesBeside(tensors, watched)
         self._detached = LossesDetached(tensors, watched)
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
+        self._compares_labels = compares_labels
+        # That input itself, until labels are compared with it or the step is over: of
+        # `model(x[rows])` nothing may be left when the loss is computed.
+        self._kept_input: torch.Tensor | None = None
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
         self._last_shape = torch.Size()  # its shape
         self._is_table, self._compared = False, 0  # what the labels are compared with; its number
@@ -167,6 +176,7 @@ class Facts:
 
     def forget(self) -> None:
         """What was remembered of data, losses and evaluations is of another training or models."""
+        self._kept_input = None
         self._rows.forget()
         self._own_statistics.forget()
         self._channels.forget()
@@ -284,15 +294,22 @@ class Facts:
                     self._places = places_in_containers(tensor)
                 self._tensors.tell("input_in_containers", self._places or 0)
             self._input = self._last_input = weakref.ref(tensor)
+            self._keep(tensor)
             self._last_shape = tensor.shape
             self._is_table, self._compared = is_table(tensor), 0
             self._further_table = None
         elif mode == _TRAIN and self._hot.due & _LOOP and not self._is_table and is_table(tensor):
             self._input, self._is_table, self._compared = weakref.ref(tensor), True, number
+            self._keep(tensor)
         elif mode == _TRAIN and self._hot.due & _LOOP and self._further_table is None:
             is_behind_series = len(self._last_shape) == 3 and tensor.dim() == 2
             if is_behind_series and is_table(tensor) and tensor.shape[1] > 1:
                 self._further_table = weakref.ref(tensor), number
+
+    def _keep(self, tensor: torch.Tensor) -> None:
+        is_small = tensor.numel() <= _MOST_KEPT_VALUES and not tensor.requires_grad
+        may_be_kept = is_small and self._compares_labels() and not capturing_graph(tensor)
+        self._kept_input = tensor if may_be_kept else None
 
     def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         if mode == _TRAIN:
@@ -498,6 +515,7 @@ class Facts:
         """
         given, self._input = self._input, None
         tensor = None if given is None else given()
+        self._kept_input = None
         further, self._further_table = self._further_table, None
         if further is not None and tensor is not None and not is_computed:
             table = further[0]()
@@ -601,6 +619,7 @@ class Facts:
 
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""
+        self._kept_input = None
         guarded("loop", self.loop.will_step, optimizer, self._hot.steps)
         guarded("calls", self._tell_asked)
         guarded("losses beside", self._beside.will_step, optimizer)
@@ -623,6 +642,7 @@ class Facts:
 
     def ends_by_hand(self) -> None:
         """A step ends that no optimizer made: tells what does not speak of one."""
+        self._kept_input = None
         guarded("loop", self.loop.ends_by_hand)
         guarded("sequences", self._tell_sequences)
         guarded("mixing", self._tell_mixing)

@@ -98,6 +98,7 @@ class Recording:
             self.unseen,
             LoaderLabels(*of_evaluations),
             TensorLabels(*of_evaluations),
+            self._compares_labels,
         )
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
@@ -185,6 +186,9 @@ class Recording:
         self._facts.are_followed = self.weights.is_followed = "loop" in asked
         self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
+
+    def _compares_labels(self) -> bool:
+        return self.drivers.is_at_the_start()
 
     @staticmethod
     def _note_blocks(watcher: Watcher) -> None:
