@@ -16,6 +16,8 @@ import warnings
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from traindbg.hooks.torch.text.flags import without_dead_branches
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -298,7 +300,10 @@ def assigned(area: ast.AST, key: str) -> list[ast.expr]:
 
 
 def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType]) -> Text | None:
-    """A file's text; None where it cannot be read, or is not what these codes were made of."""
+    """A file's text, of branches that a flag decides those that are taken.
+
+    None where it cannot be read, or is not what these codes were made of.
+    """
     try:
         if not path.endswith(".py") or os.path.getsize(path) > _MOST_BYTES:
             return None
@@ -314,7 +319,7 @@ def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType]) -
             return None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return Text(tree, os.path.basename(path), variables)
+    return Text(without_dead_branches(tree, variables), os.path.basename(path), variables)
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:

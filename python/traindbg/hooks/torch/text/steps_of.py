@@ -4,9 +4,10 @@
     ...
     encoder_optimizer.zero_grad()  # and no encoder_optimizer.step()
 
-It may be stepped where that name has a call of `step`, reached or not, and where something else
-gets the optimizer: a list, a dict, another name, a function whose parameter is called otherwise.
-Of an optimizer that was not given a name by the statement that made it, nothing is known.
+It may be stepped where that name has a call of `step`, reached or not (but for branches that a
+flag decides: `flags.py`), and where something else gets the optimizer: a list, a dict, another
+name, a function whose parameter is called otherwise. Of an optimizer that was not given a name by
+the statement that made it, nothing is known.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import ast
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks.torch.base.sources import USERS, path_of, sources
 from traindbg.hooks.torch.text.rounds_text import FUNCTIONS, LOOPS, Text, read
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from traindbg.hooks.torch.base.sources import Line
 
 _MOST_FILES = 64
@@ -35,12 +38,12 @@ def is_never_stepped(made: Line | None) -> bool:
     if made is None or sources.owner(made.file) != USERS:
         return False
     own = path_of(made.file)
-    own_text = read(own, {}, ())
-    name = "" if own_text is None else name_made_in(own_text, made.number)
     files = _files()
+    own_text = read(own, files.get(own, {}), ())
+    name = "" if own_text is None else name_made_in(own_text, made.number)
     if not name or own not in files or len(files) > _MOST_FILES:
         return False
-    for path in files:
+    for path, variables in files.items():
         try:
             if os.path.getsize(path) > _MOST_BYTES:
                 return False
@@ -49,20 +52,21 @@ def is_never_stepped(made: Line | None) -> bool:
         except (OSError, ValueError):
             return False
         if has_name:
-            text = own_text if path == own else read(path, {}, ())
+            text = own_text if path == own else read(path, variables, ())
             if text is None or may_step(text, name):
                 return False
     return True
 
 
-def _files() -> list[str]:
-    """Of the program: those that its modules were made of."""
-    found: set[str] = set()
+def _files() -> dict[str, Mapping[str, Any]]:
+    """Of the program: those that its modules were made of, and their variables."""
+    found: dict[str, Mapping[str, Any]] = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and sources.owner(file) == USERS:
-            found.add(path_of(file))
-    return sorted(found)
+            path = path_of(file)  # of a module that has two names it is not known what they are
+            found[path] = {} if path in found else vars(module)
+    return dict(sorted(found.items()))
 
 
 def name_made_in(text: Text, line: int) -> str:
