@@ -362,6 +362,23 @@ class Blocks(nn.Module):
         return x
 
 
+class Skipped(nn.Module):
+    """A U-net with a way around its coarse layers, which ends in the same layer as they do."""
+
+    def __init__(self, between=None) -> None:
+        super().__init__()
+        self.fine, self.norm = nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.coarse = nn.Conv2d(8, 16, 2, stride=2)
+        self.up = nn.Conv2d(16, 8, 1)
+        self.out = nn.Conv2d(16, 3, 1)
+        self.between = between or nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        fine = self.between(self.norm(self.fine(x.view(-1, 1, 2, 6))))
+        coarse = self.between(F.interpolate(self.up(self.coarse(fine)), scale_factor=2))
+        return self.out(torch.cat([fine, coarse], 1)).mean((2, 3))
+
+
 class TwoParts(nn.Module):
     """A linear model of two groups of columns, on purpose."""
 
@@ -397,6 +414,8 @@ def nonlinearity(watch, kind: str):
             nn.Linear(8, 3),
         ),
         "residual_linear": lambda: nn.Sequential(nn.Linear(12, 16), Blocks(), nn.Linear(16, 3)),
+        "skipped_linear": Skipped,
+        "skipped": lambda: Skipped(nn.ReLU()),
         "relu": mlp,
         "residual": lambda: nn.Sequential(nn.Linear(12, 16), Blocks(torch.relu), nn.Linear(16, 3)),
         "two_parts": TwoParts,
@@ -624,9 +643,20 @@ CASES = {
         (
             *("none", "none_deep", "slope_true", "half"),
             *("convolutions", "norm_and_pooling", "residual_linear", "stream_linear"),
+            "skipped_linear",
         ),
         (
-            *("slope", "relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
+            *(
+                "slope",
+                "relu",
+                "residual",
+                "skipped",
+                "two_parts",
+                "norm",
+                "one",
+                "bottleneck",
+                "head",
+            ),
             *("transformer", "separable", "stream", "wide", "low_rank", "system"),
         ),
     ),

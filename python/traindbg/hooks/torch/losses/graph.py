@@ -68,8 +68,13 @@ _ALSO_LINEAR = frozenset(
         "NativeBatchNormBackward0",
         "SumBackward0",
         "SumBackward1",
+        "UpsampleBilinear2DBackward0",
+        "UpsampleLinear1DBackward0",
+        "UpsampleNearest1DBackward0",
+        "UpsampleNearest2DBackward0",
     }
 )
+_JOINING = frozenset({"AddBackward0", "CatBackward0", "StackBackward0"})  # branches
 
 
 class Graph(NamedTuple):
@@ -210,7 +215,7 @@ def _is_of_tables(node: Any) -> bool:
 
 
 def _is_linear(layers: dict[Any, _Affine]) -> bool:
-    """Whether all layers are given layers and sums of the data, and nothing else."""
+    """Whether all layers are given layers and the data, joined or averaged, and nothing else."""
     waiting = [layer.input for layer in layers.values()]
     seen = set()
     while waiting:
@@ -220,7 +225,7 @@ def _is_linear(layers: dict[Any, _Affine]) -> bool:
         seen.add(node)
         name = node.name()
         is_same = name in SAME_ELEMENTS or _is_of_slope_one(node, name)
-        if not is_same and name != "AddBackward0":
+        if not is_same and name not in _ALSO_LINEAR and name not in _JOINING:
             return False
         waiting.extend(next_nodes(node))
     return True
