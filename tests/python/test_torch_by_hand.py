@@ -379,3 +379,31 @@ def test_a_compiled_step_is_found_by_its_changes(run_dir) -> None:
     assert run.scalars("loss").values == pytest.approx(losses)
     reasons = [e["data"]["reason"] for e in run.events if e["kind"] == "not_captured"]
     assert any("step is compiled" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(("kept", "told"), [("all", [4.0]), ("one", []), ("by hand", [])])
+def test_weights_in_16_bits_that_an_optimizer_has_in_32(
+    run_dir: str, kept: str, told: list[float]
+) -> None:
+    model = Net()
+    masters = [nn.Parameter(p.detach().clone()) for p in model.parameters()]
+    model.to(torch.bfloat16)
+    optimizer = torch.optim.SGD(masters[: 1 if kept == "one" else 4], lr=0.1)
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for step in range(STEPS):
+            x, y = batch(step)
+            F.cross_entropy(model(x.bfloat16()).float(), y).backward()
+            if kept == "by hand":
+                in_place(model, torch.zeros((), requires_grad=True))
+                del optimizer.param_groups[:]
+                continue
+            for master, weight in zip(masters, model.parameters(), strict=True):
+                master.grad = weight.grad.float()
+            optimizer.step()
+            with torch.no_grad():
+                for master, weight in zip(masters, model.parameters(), strict=True):
+                    weight.copy_(master)
+            model.zero_grad()
+    run = td.Run(run_dir)
+    name = "loop/masters_of_weights"
+    assert [run[name].series("value")[1].tolist() if name in run.names() else []] == [told]

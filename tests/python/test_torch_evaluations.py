@@ -46,6 +46,27 @@ def test_each_batch_is_a_step_with_its_own_tensors(run_dir):
     assert series(run, "input/0") == {step: step % 6 for step in range(12)}
 
 
+@pytest.mark.parametrize(("in_training_mode", "steps"), [(False, 4), (True, 1)])
+def test_batches_whose_losses_are_not_reduced(run_dir, in_training_mode, steps):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    asked = [{"collection": "inputs", "mode": "eval"}]
+    with td.watch(model, optimizer, run_dir=run_dir, rules=[], supervise=False, capture=asked):
+        for _ in range(2):
+            x = torch.randn(4, 3)
+            optimizer.zero_grad()
+            functional.mse_loss(model(x), x, reduction="none").mean().backward()
+            optimizer.step()
+            model.train(in_training_mode)  # then it may choose rows of the training's next batch
+            with torch.no_grad():
+                for value in (2.0, 3.0):
+                    x = torch.full((4, 3), value)
+                    functional.mse_loss(model(x), x, reduction="none").sum(1).mean().item()
+            model.train()
+    assert list(series(td.Run(run_dir), "input/0").values()) == [2.0, 3.0, 2.0, 3.0][:steps]
+
+
 @pytest.mark.parametrize(
     ("capture", "steps"),
     [

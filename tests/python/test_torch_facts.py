@@ -312,6 +312,22 @@ def test_weights_without_an_optimizer_that_may_come_from_elsewhere(
     assert set(values) == {is_loaded}
 
 
+@pytest.mark.parametrize(("first", "is_loaded"), [("all", 1), ("head", 0)])
+def test_biases_that_an_optimizer_had_in_an_earlier_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, is_loaded: int
+) -> None:
+    monkeypatch.setattr(checkpoints, "from_the_start", True)
+    model = mlp()
+    model[0].weight.requires_grad_(False)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        of_stage = model if first == "all" else model[2]
+        train(model, torch.optim.SGD(of_stage.parameters(), lr=0.1), 4)
+        train(model, torch.optim.SGD(model[2].parameters(), lr=0.1), 4)
+    _, values = fact(tmp_path / "run", "loop/not_in_optimizer_loaded")
+    assert values
+    assert set(values) == {is_loaded}
+
+
 def test_what_is_loaded_is_loaded_as_ever(tmp_path: Path) -> None:
     model = mlp()
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from traindbg.hooks.torch.data.joined import scaled_with_input
+from traindbg.hooks.torch.data.joined import begins_with_last, scaled_with_input
 
 STEPS, WANTED = 24, 6
 
@@ -83,3 +83,36 @@ def test_a_target_that_does_not_follow_the_input():
     assert parted(series, slice(WANTED, None), slice(0, WANTED)).together == 0
     shares = torch.randn(32, 3) @ torch.randn(3, 8) + 0.2 * torch.randn(32, 8)
     assert parted(shares, slice(0, 6), slice(6, None)).together == 0
+
+
+def cut(late=0, values=1):
+    x = windows(values)
+    return x[:, late : STEPS + late], x[:, STEPS:]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_window_that_ends_one_step_late_has_the_first_target(late):
+    given, wanted = cut(late)
+    for one in (given, given[..., 0]):
+        for other in (wanted, wanted[..., 0]):
+            found = begins_with_last(one, other)
+            assert [each.item() for each in found] == [late, 0, 1 - 1 / 32]
+
+
+def test_one_of_several_values_is_the_first_target():
+    given, wanted = cut(1, 3)
+    assert begins_with_last(given, wanted[..., 2]).given == 1
+    assert begins_with_last(given, wanted).given == 1
+    assert begins_with_last(given.mT, wanted[..., 2]).given == 1
+
+
+def test_a_target_that_goes_on_in_the_input_is_told_apart():
+    x = windows()
+    given = x[:, :STEPS]
+    for wanted in (given.flip(1)[:, :WANTED], given[:, -1:].expand(-1, WANTED, 1)):
+        found = begins_with_last(given, wanted)
+        assert found.given == 1
+        assert found.again == 1
+    assert begins_with_last(given, given[:, 1:]).given == 0
+    assert begins_with_last(given, x[:, STEPS : STEPS + 1]) is None  # no second target
+    assert begins_with_last(torch.ones(32, 6), torch.ones(32, 3)).changed == 0

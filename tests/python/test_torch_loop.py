@@ -529,6 +529,9 @@ def accumulation(watch, kind: str):
                     loss = F.cross_entropy(model(x), y, reduction="sum") / len(y)
                 else:
                     loss = F.cross_entropy(model(x), y)
+                if "terms" in kind:  # a loss of two terms
+                    aside = F.multi_margin_loss(model(x), y)
+                    loss = loss / 4 + aside / 4 if kind == "terms_divided" else loss + 0.5 * aside
                 if kind.startswith("divided"):
                     loss = loss / (1 if kind == "divided_by_one" else 4)
                 loss.backward()
@@ -672,9 +675,18 @@ CASES = {
     ),
     "accumulation_not_averaged": (
         accumulation,
-        ("undivided", "divided_by_one", "sum_over_own_labels"),
+        ("undivided", "divided_by_one", "sum_over_own_labels", "terms"),
         (
-            *("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
+            *(
+                "divided",
+                "divided_terms",
+                "terms_divided",
+                "sum",
+                "adam",
+                "two_losses",
+                "same_labels",
+                "aside",
+            ),
             *("two_sources", "two_sums"),
         ),
     ),

@@ -818,6 +818,63 @@ def test_masks_of_heads_in_the_order_of_the_batch(run_dir, by_numbers):
     assert told("flat", lambda near: bands[0]) is None
 
 
+def windows_hidden(target, hidden, *, ids=None, beside=None, rows=6):
+    """Places of masks that hide a window; `hidden`: by how far two positions are apart."""
+    place = torch.arange(LENGTH)
+    mask = hidden((place[:, None] - place).abs())
+    h = torch.randn(rows, 1, LENGTH, 4)
+    looks = SequenceObserver()
+    looks.begin(True, nn.Linear(1, 1))
+    looks.input_given(torch.randn(rows, LENGTH, 2) if ids is None else ids)
+    looks.called("", F.scaled_dot_product_attention, (h, h, h, ~mask), {}, h)
+    if beside is not None:
+        beside(looks, h)
+    looks.loss_computed((None, target), {})
+    return [(value, place) for name, value, place in looks.facts() if name == "windows_hidden"]
+
+
+def test_a_mask_that_hides_the_window_it_is_to_show():
+    classes = torch.randint(0, 3, (6 * LENGTH,), generator=torch.Generator().manual_seed(0))
+    assert windows_hidden(classes, lambda apart: apart <= 2) == [(1, "")]
+    assert windows_hidden(classes[:6], lambda apart: apart <= 2) == [(1, "")]
+    padding = torch.arange(LENGTH) > LENGTH - 3
+    assert windows_hidden(classes, lambda apart: (apart <= 1) | padding) == [(1, "")]
+    for right in (
+        lambda apart: apart > 2,
+        lambda apart: apart < 1,  # itself alone
+        lambda apart: apart <= 5,  # more than half
+        lambda apart: (apart <= 2) & (apart != 1),
+        lambda apart: torch.ones_like(apart).triu(1).bool(),
+        lambda apart: torch.ones_like(apart).tril().bool(),
+        lambda apart: torch.zeros_like(apart).bool(),
+    ):
+        assert windows_hidden(classes, right) == []
+
+
+def test_a_hidden_window_that_may_be_meant():
+    """A value is told by others than its neighbours; another layer shows these."""
+
+    def near(apart):
+        return apart <= 2
+
+    assert windows_hidden(torch.randn(6, LENGTH), near) == []
+    ids = words()[:, :LENGTH]
+    assert windows_hidden(ids.flatten(), near, ids=ids) == []
+    classes = (ids % 2).flatten()
+    assert windows_hidden(classes, near, ids=ids) == [(1, "")]
+
+    def all_of_it(looks, h):
+        looks.called("", F.scaled_dot_product_attention, (h, h, h), {}, h)
+
+    def recurrent(looks, h):
+        gru = nn.GRU(4, 4, batch_first=True)
+        args = (h[:, 0], torch.zeros(1, 6, 4), gru._flat_weights, True, 1, 0.0, True, False, True)
+        looks.called("", torch.gru, args, {}, torch.gru(*args))
+
+    for beside in (all_of_it, recurrent):
+        assert windows_hidden(classes, near, ids=ids, beside=beside) == []
+
+
 def test_a_mask_of_numbers_that_is_added_to_scores_written_out(run_dir):
     """As it is, in place, turned into what hides, and as a bias for some pairs, which is meant."""
 

@@ -295,3 +295,28 @@ def test_a_loss_that_never_leads_to_gradients_is_of_the_training(run_dir):
             loss.backward()
             optimizer.step()
     assert td.Run(run_dir)["loss/cross_entropy"].steps().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_trained_by", [True, False])
+def test_what_is_compared_with_the_model_is_no_prediction_of_it(run_dir, is_trained_by):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rules = ["constant_output", "class_imbalance"]
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for _ in range(6):
+            x = torch.randn(16, 4)
+            y = (x[:, 0] > 0).float()
+            scores = model(x).squeeze(1)
+            optimizer.zero_grad()
+            loss = F.binary_cross_entropy_with_logits(scores, y)
+            if is_trained_by:
+                loss = loss + F.binary_cross_entropy(scores.sigmoid(), y)
+            else:
+                F.binary_cross_entropy(torch.full_like(y, 0.5), y)
+            loss.backward()
+            optimizer.step()
+    names = td.Run(run_dir).names()
+    assert "prediction/binary_cross_entropy_with_logits" in names
+    assert "loss/binary_cross_entropy" in names
+    for role in ("prediction", "label"):
+        assert (f"{role}/binary_cross_entropy" in names) == is_trained_by

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -239,6 +241,67 @@ def test_gradients_that_are_set_by_hand_are_not_kept_ones(run_dir):
             for optimizer in optimizers:
                 optimizer.step()
     assert [name for name in td.Run(run_dir).names() if "gradients_kept" in name] == []
+
+
+def trained_copy(server, rows):
+    client = copy.deepcopy(server)
+    optimizer = sgd(client)
+    for _ in range(2):
+        optimizer.zero_grad()
+        F.mse_loss(client(rows), rows[:, :2]).backward()
+        optimizer.step()
+    return client
+
+
+@pytest.mark.parametrize("is_in_place", [True, False])
+def test_gradients_that_the_loop_sets_are_not_summed(run_dir, is_in_place):
+    server = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(server.parameters(), lr=0.01)
+    others = nn.Linear(4, 2)
+    kept = sgd(others)
+    rules = ["gradients_not_cleared"]
+    with td.watch(server, run_dir=run_dir, supervise=False, rules=rules), td.watch(others):
+        train(others, kept, 1)
+        for _ in range(12):
+            client = trained_copy(server, torch.randn(8, 4))
+            for ours, theirs in zip(server.parameters(), client.parameters(), strict=True):
+                moved = (ours - theirs).detach()
+                if is_in_place and ours.grad is not None:
+                    ours.grad.copy_(moved)
+                else:
+                    ours.grad = moved
+            optimizer.step()
+    told = [
+        value
+        for name in td.Run(run_dir).names()
+        if "gradient_added_to" in name or "gradients_kept" in name
+        for _, value in facts(run_dir, name)
+    ]
+    assert told
+    assert set(told) == {0.0}
+
+
+@pytest.mark.parametrize("takes", ["backward", "backward of another first", "grad"])
+def test_whether_a_pass_adds_to_the_gradient_that_is_there(run_dir, takes):
+    model, other = nn.Linear(4, 2), nn.Linear(4, 2)
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]):
+        for _ in range(6):
+            loss = F.mse_loss(model(torch.randn(8, 4)), torch.zeros(8, 2))
+            if takes == "backward of another first":
+                F.mse_loss(other(torch.randn(8, 4)), torch.zeros(8, 2)).backward()
+            if takes != "grad":
+                loss.backward()
+            else:
+                found = torch.autograd.grad(loss, list(model.parameters()))
+                for parameter, gradient in zip(model.parameters(), found, strict=True):
+                    parameter.grad = gradient
+            optimizer.step()
+    first = {value for _, value in facts(run_dir, "loop/gradient_added_to")}
+    later = {value for _, value in facts(run_dir, "loop/gradient_added_to_later")}
+    # What is taken aside is no pass of this training.
+    assert first == (set() if takes == "grad" else {float(takes == "backward")})
+    assert later == ({1.0} if takes == "backward of another first" else set())
 
 
 @pytest.mark.parametrize("is_cleared", [True, False])

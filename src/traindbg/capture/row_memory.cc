@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t kFewestAgain = 40;
 constexpr std::int64_t kFewestFirstsAgain = 64;
+constexpr double kBeyondChance = 2;
 
 }  // namespace
 
@@ -21,6 +22,14 @@ void RowMemory::learn(const RowPrints& rows) {
     for (std::size_t half = 0; half < kHalves; ++half)
         half_alike_[half] +=
             equal_pairs(count, [&](std::size_t row) { return rows.half(row, half); }) - alike;
+    if (rows.has_further() && !is_full) {
+        firsts_alike_ += equal_pairs(count, [&](std::size_t row) { return rows.both(row); });
+        firsts_pairs_ += number * (number - 1) / 2;
+        const double equal = static_cast<double>(firsts_alike_) /
+                             static_cast<double>(std::max<std::int64_t>(firsts_pairs_, 1));
+        firsts_learned_ += number;
+        firsts_by_chance_ += equal * static_cast<double>(firsts_learned_) * static_cast<double>(number);
+    }
     for (std::size_t row = 0; !is_full && row < count; ++row) {
         const bool is_again = !known_.insert(rows.whole(row)).second;
         if (rows.has_further()) {
@@ -82,7 +91,8 @@ RowMemory::Found RowMemory::find(const RowPrints& rows) const noexcept {
 }
 
 bool RowMemory::by_first_alone(const RowPrints& rows) const noexcept {
-    const bool are_others_made_anew = firsts_again_ >= kFewestFirstsAgain && wholes_again_ == 0;
+    const bool are_others_made_anew = firsts_again_ >= kFewestFirstsAgain && wholes_again_ == 0 &&
+                                      static_cast<double>(firsts_again_) > kBeyondChance * firsts_by_chance_;
     return !rows.has_further() || firsts_.size() == 0 || are_others_made_anew;
 }
 

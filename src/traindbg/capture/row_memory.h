@@ -46,7 +46,7 @@ class RowMemory {
 
   private:
     // Whether rows are known by the first input alone: these have no others, or ones that are made anew for
-    // each batch, such as noise.
+    // each batch, such as noise. First inputs that are alike, such as categories, come again with other rows.
     [[nodiscard]] bool by_first_alone(const RowPrints& rows) const noexcept;
     void learn_labels(const RowPrints& rows);
     template <typename NumberOf>
@@ -58,6 +58,12 @@ class RowMemory {
     // Of rows with further inputs: those that came again by the first one, and those that did by all of them.
     std::int64_t firsts_again_ = 0;
     std::int64_t wholes_again_ = 0;
+    // Of these: all; pairs within batches, and those that are equal by the first one; so many, at most, came
+    // again by the first one because these are alike.
+    std::int64_t firsts_learned_ = 0;
+    std::int64_t firsts_pairs_ = 0;
+    std::int64_t firsts_alike_ = 0;
+    double firsts_by_chance_ = 0;
     std::array<NumberSet, kHalves> halves_;
     std::int64_t looked_at_ = 0;
     std::int64_t pairs_ = 0;

@@ -76,7 +76,9 @@ std::string why_not_attached(const std::vector<std::string>& command, int exit_c
                "the training ended before a step of an optimizer was done; its own messages stand above";
     return what +
            "the command did not train with PyTorch, or its Python has no traindbg; traindbg doctor --python "
-           "PYTHON checks that, and traindbg.watch(model) in the script attaches by hand";
+           "PYTHON checks that, and traindbg.watch(model) in the script attaches by hand. Or it trained with "
+           "neither backward() nor an optimizer, as with gradients of torch.func alone: such steps cannot be "
+           "followed";
 }
 
 std::string summary_text(const Summary& summary, bool colour, std::size_t columns) {

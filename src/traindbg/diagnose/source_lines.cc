@@ -25,7 +25,7 @@ struct KindPlaces {
 
 constexpr std::array kTable = {
     // The loop.
-    KindPlaces{"detached_loss", {"backward", kLoss}},
+    KindPlaces{"detached_loss", {"number_read", "backward", kLoss}},
     KindPlaces{"step_without_gradient", {"step", "backward"}},
     KindPlaces{"optimizer_never_steps", {"backward", "optimizer"}},
     KindPlaces{"gradients_not_cleared", {"step", "backward"}},

@@ -11,7 +11,7 @@ struct SourceLine {
     // "module/encoder.fc1" (is made), "model" (its class), "loader" (is made), "loop" (goes through it),
     // "evaluation_loader", "evaluation_loop", "clip", "schedule" (is made), "schedule_step", "eval",
     // "slope" (is taken, without a graph), "rounds" (the loop that was left early), "weights_taken" (to be
-    // gone back to).
+    // gone back to), "number_read" (of a tensor with a graph, and added to the loss).
     std::string what;
     std::string file;        // relative to where the training was started, if it is below
     std::uint32_t line = 0;  // from 1 on

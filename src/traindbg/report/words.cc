@@ -140,6 +140,7 @@ std::string source_in_words(const model::SourceLine& source) {
     else if (what == "schedule_step") happens("the schedule steps");
     else if (what == "eval") happens("eval() is called");
     else if (what == "weights_taken") happens("the weights are taken");
+    else if (what == "number_read") happens("the number is read");
     else if (what.starts_with("loss/")) happens(base::format("{} is computed", of));
     else if (what.starts_with("evaluation/")) happens(base::format("{} is computed in evaluation", of));
     else if (what.starts_with("module/")) happens(base::format("{} is made", of));

@@ -81,6 +81,19 @@ TEST(RowMemory, ASecondInputThatIsMadeAnewEachTimeTellsNothing) {
     EXPECT_EQ(memory.find(with_numbers(rows_from(0, 40), 9000)).known, 40);
 }
 
+TEST(RowMemory, ASecondInputCountsWhereFirstOnesAreAlike) {
+    std::vector<std::int64_t> kinds;  // eight, each of them in five rows
+    for (std::int64_t row = 0; row < 40; ++row) {
+        kinds.push_back(100 + row % 8);
+        kinds.push_back(200 + row % 8);
+    }
+    RowMemory memory;
+    for (std::int64_t batch = 1; batch < 6; ++batch)
+        memory.learn(with_numbers(prints_of(kinds), 1000 * batch));
+    EXPECT_EQ(memory.find(with_numbers(prints_of(kinds), 9000)).known, 0);
+    EXPECT_EQ(memory.find(with_numbers(prints_of(kinds), 3000)).known, 40);
+}
+
 TEST(RowMemory, RowsThatWereTrainedWithoutASecondInput) {
     RowMemory memory;
     memory.learn(rows_from(0, 40));

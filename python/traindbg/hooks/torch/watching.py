@@ -34,6 +34,7 @@ from traindbg.hooks.torch.recording.collections import patterns_of
 from traindbg.hooks.torch.recording.recording import Recording
 from traindbg.hooks.torch.recording.watcher import Watcher
 from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.text.called import called
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -428,6 +429,7 @@ def _begin(
     patches.acquire()
     recordings.current = recording
     sources.open()
+    called.forget()
     recording.listen()
     recording.ends.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)

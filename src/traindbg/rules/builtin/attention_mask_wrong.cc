@@ -17,8 +17,8 @@ const model::RuleInfo kAttentionMaskWrong = {
     .name = "attention_mask_wrong",
     .title = "Wrong attention mask",
     .summary =
-        "An attention mask shows the padding and hides the rest, hides nothing at all, or lies along the "
-        "wrong axis.",
+        "An attention mask shows the padding and hides the rest, hides the window that it is to show, hides "
+        "nothing at all, or lies along the wrong axis.",
     .when =
         "In `looks` steps in a row, the mask of an attention hides what it should show, shows what it "
         "should hide, or hides nothing.\n"
@@ -43,6 +43,10 @@ const model::RuleInfo kAttentionMaskWrong = {
         "rows, heads or batches, which one that is computed of the scores is not.\n"
         "- Later positions only (error): each target is the input's next value, and positions see later "
         "ones and no earlier one.\n"
+        "- Window hidden (warning): every mask over a sequence hides from each position itself and all "
+        "neighbours up to one distance, at least 1, and shows all that is further away, which is the larger "
+        "part. No other layer that carries something along the sequence is seen, and the targets are not "
+        "numbers for each position, which may be what was hidden, nor an input.\n"
         "- Repeated in the wrong order (error): a mask of (batch x heads, queries, keys) differs between "
         "the heads of one sample. It comes again after as many rows as the batch has, but not after as "
         "many as there are heads: whole batches lie one after the other in it.\n"
@@ -58,7 +62,8 @@ const model::RuleInfo kAttentionMaskWrong = {
         "pad). A mask of numbers holds 0 where a position is seen and -inf where it is hidden. A mask for "
         "each head is made by repeat_interleave(heads, dim=0).",
     .healthy =
-        "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
+        "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a mask "
+        "that hides neighbours where a value is to be told by others, or beside layers that see them; a bias "
         "that is learned and added to the scores; rows without padding; a small number that makes some "
         "scores a little less, as -5e-4 is, or that takes the place of scores below it.",
     .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
@@ -83,7 +88,7 @@ struct WrongMask {
 
 constexpr double kAny = 1e-9;
 
-constexpr std::array<WrongMask, 8> kWrongMasks = {{
+constexpr std::array<WrongMask, 9> kWrongMasks = {{
     {.fact = "padding_seen_instead",
      .least = 0.9,
      .key = "padding",
@@ -149,6 +154,15 @@ constexpr std::array<WrongMask, 8> kWrongMasks = {{
      .fix = "Turn the mask round: torch.triu(ones, diagonal=1) is what nn.MultiheadAttention must not show "
             "(True), torch.tril(ones) what scaled_dot_product_attention may (True).",
      .evidence = "masks that show later positions only"},
+    {.fact = "windows_hidden",
+     .least = kAny,
+     .key = "window",
+     .severity = model::Severity::kWarning,
+     .message = "is the wrong way round: it hides from each position itself and its neighbours within a "
+                "window, and shows all that is further away.",
+     .fix = "Turn the mask round. nn.MultiheadAttention hides what is True: attn_mask=(distance > window). "
+            "scaled_dot_product_attention shows it: attn_mask=(distance <= window).",
+     .evidence = "masks that hide a window"},
     {.fact = "padding_hidden_as_queries",
      .least = kAny,
      .key = "queries",

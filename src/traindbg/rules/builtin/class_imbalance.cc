@@ -99,8 +99,8 @@ const model::RuleInfo kClassImbalance = {
         "that never occur; weights by what a mistake costs, also of a rare class that is to count less; "
         "trainings with several optimizers, as in a GAN (info). A calibrated model of rare events that gives "
         "the rare answer now and then, whose loss is below nine tenths of what their frequency alone gives "
-        "(info); a program that names measures of an order or of probabilities alone, such as AUC or log "
-        "loss (info).",
+        "(info); a program that names measures of an order or of probabilities alone, such as AUC, "
+        "concordance or log loss (info).",
     .cost =
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
         "of evaluation: one pass over the logits. At the first six steps, a comparison of the targets with "

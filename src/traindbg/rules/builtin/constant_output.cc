@@ -25,7 +25,7 @@ const model::RuleInfo kConstantOutput = {
         "softmax is taken over a single unit and is always 1.\n"
         "- softmax_single_unit (error): in three captured steps, a loss function is given one value per "
         "sample, and all of them are exactly 1, or 0 behind a log_softmax, as a softmax over one unit "
-        "makes them.\n"
+        "makes them. Their labels are not all 1, too; or a softmax was seen to return one value per sample.\n"
         "- softmax_single_unit (error): in three captured steps, cross_entropy is given one class only.\n"
         "- softmax_single_unit (error): in three captured steps, a loss function is given one value per "
         "sample, all of them are one number within 0.01 of 1 while their labels differ, and a softmax over "
@@ -50,7 +50,8 @@ const model::RuleInfo kConstantOutput = {
         "A last layer that begins at zero, which is constant at the first step only, or while the learning "
         "rate is 0; attention over a bag of one, whose sum goes through weights; a choice among one, as "
         "of a mixture of one expert; batches of one sample; labels that are all equal, as in the losses of a "
-        "GAN.",
+        "GAN; a constant whose loss is computed beside that of the model, to compare them: nothing is "
+        "trained by it.",
     .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
     .original = "",
     .source = "Karpathy, \"A recipe for training neural networks\", 2019 (input-independent baseline)",
@@ -131,6 +132,15 @@ class ConstantOutput final : public Rule {
         return values;
     }
 
+    // Among the activations that other rules ask for.
+    static bool has_softmax_of_one(const model::StepView& step) {
+        return std::ranges::any_of(step.record->tensors, [&step](const model::TensorSample& sample) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            return info.role == model::Role::kActivation && info.shape.size() == 2 && info.shape[1] == 1 &&
+                   (info.module_type == "Softmax" || info.name.find(".softmax") != std::string::npos);
+        });
+    }
+
     void look(const model::StepView& step, const LossCall& call, FindingSink& sink) {
         const model::Statistics& values = *call.predicted;
         Seen& seen = seen_[call.prediction->id];
@@ -144,8 +154,10 @@ class ConstantOutput final : public Rule {
         const bool is_constant = values.max - values.min <= 2.5e-7 * std::abs(values.max);
         // What a softmax over one unit returned need not reach the loss as it was.
         const bool is_of_unit = unit_ && is_constant && labels_differ && std::abs(values.max - 1) <= kNearOne;
-        const bool is_of_one =
-            is_of_unit || (behind_softmax && (labels_differ || call.labelled->mean != values.max));
+        // A discriminator's labels of what is real are all 1, too.
+        const bool says_more = labels_differ || call.labelled->mean != values.max ||
+                               (behind_softmax && has_softmax_of_one(step));
+        const bool is_of_one = is_of_unit || (behind_softmax && says_more);
         // A last layer that begins at a constant stays there until there is a learning rate.
         const bool is_at_rest = rates_.is_known() && rates_.now() == 0;
         if (one_class || is_of_one) {

@@ -29,6 +29,13 @@ const model::RuleInfo kDetachedLoss = {
         "was called with gradients on, and it was given as many rows as the model returned.\n"
         "- That term is what the terms with a gradient leave of the sum: always the same multiple, above 0, "
         "of that function's value, which changes. Only where the values are in host memory.\n"
+        "- Number added (warning): at each of `steps` looks in a row a term of the loss is a Python number. "
+        "It is "
+        "always the same multiple, above 0, of one that was read (`.item()`, `float()`) in the same step "
+        "from a "
+        "tensor whose graph leads to trained parameters, and which changes.\n"
+        "- That tensor is no part of a loss of the step by its graph. Nor counts what is added as a detached "
+        "tensor. Looked at in a few of the steps after one whose loss adds something without a gradient.\n"
         "- Given to another (warning): in the graphs of two steps in a row, the backward of a "
         "torch.autograd.Function of the program's own returns a gradient for an input that needs none, and "
         "None for all that need one.\n"
@@ -59,7 +66,9 @@ const model::RuleInfo kDetachedLoss = {
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
         "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
         "graph of the loss at three of the first steps, and where a loss function's result has no gradient; "
-        "where one is no term of what backward() is called on, the leaves of both graphs.",
+        "where one is no term of what backward() is called on, the leaves of both graphs. Where the loss "
+        "adds "
+        "something without a gradient, the operations of at most six steps.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -76,6 +85,7 @@ class DetachedLoss final : public Rule {
           seen_(parameters.at("steps")),
           left_out_(parameters.at("steps")),
           term_(parameters.at("steps")),
+          number_(parameters.at("steps")),
           steps_left_out_(parameters.at("steps_left_out")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
@@ -83,6 +93,7 @@ class DetachedLoss final : public Rule {
         judge_penalty(step, sink);
         judge_left_out(step, sink);
         judge_term(step, sink);
+        judge_number(step, sink);
         judge_astray(step, sink);
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
@@ -160,6 +171,33 @@ class DetachedLoss final : public Rule {
             "leave it out of the sum.",
             term->place);
         finding.evidence.push_back({"share of the loss without a gradient", term->value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
+    // A term of the loss is a number that was read from what has a graph: the sum shows it, its gradient does
+    // not.
+    void judge_number(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> number = loop_fact(step, "number_added");
+        if (!number) return;
+        const bool shows = number->value > 0;
+        if (!shows && number_.is_enough()) sink.clear(kNumber);
+        number_.add(step, shows);
+        if (!number_.is_enough()) return;
+        model::Finding finding = loop_finding(kNumber, model::Severity::kWarning, number_, *number);
+        finding.tensor = "loss";
+        finding.layer.clear();
+        finding.message = base::format(
+            "To the loss a number is added that was read from a tensor with a graph, by .item() or float(), "
+            "at "
+            "all of the {} steps looked at since step {}: {:.4g} at step {}. That term is counted and "
+            "teaches "
+            "nothing.",
+            number_.count(), number_.first(), number->value, step.step());
+        finding.fix =
+            "Add the tensor itself to the loss, without .item() or float(). If the term is only watched, "
+            "leave "
+            "it out of the sum.";
+        finding.evidence.push_back({"number added to the loss", number->value, "expected", 0});
         sink.fire(std::move(finding));
     }
 
@@ -252,11 +290,12 @@ class DetachedLoss final : public Rule {
     static constexpr const char* kKey = "loop";
     static constexpr const char* kPenalty = "penalty";
     static constexpr const char* kTerm = "term";
+    static constexpr const char* kNumber = "number";
     static constexpr const char* kAstray = "astray";
     static constexpr const char* kLeftOut = "left out";
     static constexpr double kTrial = 20;  // steps that a loss may be left out for a try
     double needed_;
-    InARow seen_, of_weights_{2}, astray_{2}, left_out_, term_;
+    InARow seen_, of_weights_{2}, astray_{2}, left_out_, term_, number_;
     double steps_left_out_;
     // Of the last look at it; no place: nothing is left out.
     std::string place_left_out_, tensor_left_out_;

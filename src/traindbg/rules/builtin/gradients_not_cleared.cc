@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "traindbg/base/format.h"
@@ -25,9 +26,10 @@ const model::RuleInfo kGradientsNotCleared = {
         "them. No threshold: a training that clears its gradients has none there.\n"
         "- One optimizer (error): at the first `backward()` of each of `steps` training steps in a row, "
         "from the second step of the training on, the smallest trainable parameter already has a gradient "
-        "that is not zero.\n"
+        "that is not zero, and a pass of the step adds to it.\n"
         "- Several optimizers (error): each is followed from one of its steps to the next. At no backward "
-        "pass in between was its gradient gone or zero, `steps` times in a row.\n"
+        "pass in between was its gradient gone or zero, and one of them added to it, `steps` times in a "
+        "row.\n"
         "- Gradients of another loss (warning): one optimizer's loss goes through the other optimizer's "
         "parameters and leaves gradients there. The other optimizer steps with these and those of a pass "
         "of its own, `steps` times in a row.\n"
@@ -40,9 +42,10 @@ const model::RuleInfo kGradientsNotCleared = {
     .fix = "Call `optimizer.zero_grad()` once per optimizer step, before `loss.backward()`.",
     .healthy =
         "Accumulating over several backward passes of one optimizer step: only the first pass of a step is "
-        "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers that take turns, "
-        "as in a GAN, where the loss of one leaves gradients in the parameters of the other, which clears "
-        "them before its own pass.",
+        "looked at. zero_grad(set_to_none=False): zeros are no gradient. Gradients that the loop sets, as "
+        "those of a server whose clients train copies of its model: no pass adds to them. Several optimizers "
+        "that take turns, as in a GAN, where the loss of one leaves gradients in the parameters of the "
+        "other, which clears them before its own pass.",
     .cost = "One pass over the smallest parameter's gradient, at the first steps and then at few.",
     .original = "",
     .source =
@@ -57,6 +60,8 @@ constexpr std::string_view kTensor = "loop/gradient_before_backward";
 constexpr std::string_view kKept = "loop/gradients_kept/";
 constexpr std::string_view kOfAnother = "loop/gradients_of_another/";
 constexpr std::string_view kClearedSince = "loop/cleared_between_passes";
+constexpr std::string_view kAddedTo = "gradient_added_to";  // not told by recordings of older versions
+constexpr std::string_view kAddedToLater = "gradient_added_to_later";
 
 class GradientsNotCleared final : public Rule {
   public:
@@ -92,7 +97,7 @@ class GradientsNotCleared final : public Rule {
             (found != nullptr || (backward && kSchedule.is_due(step.step_of_run(), step.began)));
         if (judged) {
             ++judged_;
-            const bool left_over = found != nullptr && !cleared_since &&
+            const bool left_over = found != nullptr && !cleared_since && !is_left_alone(step) &&
                                    (found->statistics.l2 > 0 || found->statistics.min != 0 ||
                                     found->statistics.max != 0 || found->statistics.not_finite() > 0);
             if (left_over) {
@@ -116,6 +121,13 @@ class GradientsNotCleared final : public Rule {
   private:
     static constexpr const char* kKey = "loop";
     static constexpr double kMostly = 0.8;
+
+    // No pass of the step changed the gradient that the first one found: they go through copies of the model,
+    // and the loop sets the gradient itself.
+    static bool is_left_alone(const model::StepView& step) {
+        const std::optional<LoopFact> added = loop_fact(step, kAddedTo);
+        return added && added->value <= 0 && !loop_fact(step, kAddedToLater);
+    }
 
     // The cosine between what the other loss left and what was added; 1 where it is not told.
     static double agree(const model::StepView& step, std::string_view parameter) {

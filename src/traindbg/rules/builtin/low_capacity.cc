@@ -34,6 +34,9 @@ const model::RuleInfo kLowCapacity = {
         "- Narrow last layer, what counts: the last layer, which makes what the loss is given, has at most "
         "four inputs. It has just one, or it has at least eight outputs and fewer inputs than a `narrow`th "
         "of these (of classes that are counted, exactly that, too).\n"
+        "- A table as the last layer counts likewise: no module makes the scores of a classification, and "
+        "the only weights that have as many rows or columns as there are scores are an embedding's, of at "
+        "most four columns.\n"
         "- Narrow throughout counts as well: no layer in front of the last one has more than four units, "
         "and there are two or more such layers.\n"
         "- Narrow (warning): judged after `steps` steps, or at the end of a run of half of that. The loss "
@@ -84,6 +87,7 @@ constexpr std::int64_t kThin = 3;  // units, of all layers in front of the last 
 constexpr int kThinLayers = 3;
 constexpr double kThinShare = 0.12;        // of the loss of guessing
 constexpr std::int64_t kRowsOfTable = 20;  // at least
+constexpr std::int64_t kUsualColumns = 16;
 
 class LowCapacity final : public Rule {
   public:
@@ -104,6 +108,8 @@ class LowCapacity final : public Rule {
         for (const LossCall& call : loss_calls(step)) {
             const Maker maker = maker_of(step, call);
             if (maker.tensor != nullptr && maker.squash == Squash::kNone) last_ = maker.tensor->module;
+            if (call.function == "cross_entropy" && call.prediction->shape.size() == 2)
+                scores_ = call.prediction->shape[1];
         }
         if (far_.guessing().loss().count() >= steps_ && far_.guessing().loss().count() % 10 == 0) judge(sink);
     }
@@ -131,6 +137,7 @@ class LowCapacity final : public Rule {
         std::int64_t out = 0, in = 0;
         std::int64_t width = 0;    // units, of its widest matrix
         std::size_t matrices = 1;  // that it holds
+        bool is_table = false;     // of an embedding
     };
     struct Narrow {
         const Layer* last = nullptr;
@@ -156,13 +163,15 @@ class LowCapacity final : public Rule {
         // What a transposed convolution is given comes first.
         const bool is_transposed = info.module_type.find("ConvTranspose") != std::string::npos;
         const std::int64_t out = info.shape[is_transposed ? 1 : 0], in = info.shape[is_transposed ? 0 : 1];
-        layers_.push_back({info.module, info.layer, out, in, is_transposed ? out : width});
+        const bool is_table = info.module_type.find("Embedding") != std::string::npos;
+        layers_.push_back({info.module, info.layer, out, in, is_transposed ? out : width, 1, is_table});
     }
 
     [[nodiscard]] std::optional<Narrow> narrow_layer() const {
         Narrow found;
         for (const Layer& layer : layers_)
             if (layer.module == last_) found.last = &layer;
+        if (last_.empty()) found.last = scoring_table();
         if (found.last == nullptr || layers_.size() < 2) return std::nullopt;
         const auto in = static_cast<double>(found.last->in), out = static_cast<double>(found.last->out);
         // A language model has many more words than numbers to tell them by, and is not narrow.
@@ -179,6 +188,17 @@ class LowCapacity final : public Rule {
             if (layer.place < found.last->place &&
                 (found.before == nullptr || layer.place > found.before->place))
                 found.before = &layer;
+        return found;
+    }
+
+    // Scores that no module makes are products with the rows of a table, if nothing else has as many.
+    [[nodiscard]] const Layer* scoring_table() const {
+        const Layer* found = nullptr;
+        for (const Layer& layer : layers_) {
+            if (scores_ < kRowsOfTable || (layer.out != scores_ && layer.in != scores_)) continue;
+            if (found != nullptr || !layer.is_table || layer.out != scores_) return nullptr;
+            found = &layer;
+        }
         return found;
     }
 
@@ -302,6 +322,16 @@ class LowCapacity final : public Rule {
             far_.guessing().loss().count(), human_number(far_.guessing().level()), 100 * share);
         finding.fix = base::format("Widen what {} is given from {} to {} or more.", last.module, last.in,
                                    std::max<std::int64_t>(16, 2 * last.out));
+        if (last.is_table) {
+            finding.layer = last.module;
+            finding.message = base::format(
+                "The {} scores are products with the rows of {}, which have {} numbers, and after {} steps "
+                "the loss is {}, {:.0f} % of that of guessing: so few tell few rows apart.",
+                last.out, last.module, last.in, far_.guessing().loss().count(),
+                human_number(far_.guessing().level()), 100 * share);
+            finding.fix = base::format("Give {} {} columns or more instead of {}.", last.module,
+                                       kUsualColumns, last.in);
+        }
         finding.evidence.push_back({"numbers that the last layer is given", static_cast<double>(last.in),
                                     "numbers that it makes", static_cast<double>(last.out)});
         finding.evidence.push_back({"share of the loss of guessing", share, "limit", share_});
@@ -388,6 +418,7 @@ class LowCapacity final : public Rule {
     FarFromFit far_;
     bool fired_ = false, fired_simple_ = false, fired_factor_ = false, is_at_end_ = false;
     std::string last_;
+    std::int64_t scores_ = 0;  // that a classification is given for each row
     std::vector<Layer> layers_;
     std::vector<bool> is_learnt_;  // by tensor
 };

@@ -33,6 +33,11 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "were looked at, and at more than half of them. Judged after `patience` steps, while the training "
         "does not learn.\n"
         "- Lost, note only (info): the same, while the training learns.\n"
+        "- Not lost: an optimizer of the process has all of these weights in float32, beside those of the "
+        "model, which it does not have. They are copied into the model after its steps.\n"
+        "- Lost in a training that learns, by weights that nobody knows a learning rate of, note only "
+        "(info): something else than an optimizer of PyTorch changes them, and may keep them in float32, "
+        "too.\n"
         "- Mostly lost (warning, also if the training learns), after 100 steps: in most matrices more than "
         "70 % of these entries stay as they are at two looks in a row, with a learning rate of no less "
         "than 45 % of the highest.\n"
@@ -95,13 +100,16 @@ class LowPrecisionUpdatesLost final : public Rule {
         rates_.observe(step);
         loss_.observe(step);
         last_ = step.step();
-        look(step);
         judge_averages(step, sink);
+        if (loop_fact(step, "masters_of_weights")) have_masters(sink);
+        if (has_masters_) return;
+        look(step);
         if (looks_ >= 3 && loss_.count() >= patience_) judge(sink);
         if (loss_.count() >= patience_ && !is_firing_warning()) judge_layers(sink);
     }
     void on_end(FindingSink& sink) override {
-        if (looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10) judge(sink);
+        const bool is_due = looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10;
+        if (is_due && !has_masters_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
         return looks_ + large_looks_ + averages_.judged();
@@ -111,6 +119,17 @@ class LowPrecisionUpdatesLost final : public Rule {
     }
 
   private:
+    // The weights are copies of others, in which the updates add up.
+    void have_masters(FindingSink& sink) {
+        has_masters_ = true;
+        for (const char** firing : {&firing_, &firing_layer_}) {
+            if (*firing != nullptr) sink.clear(*firing);
+            *firing = nullptr;
+        }
+    }
+    // What changes the weights is not known. It may keep them in float32, where the training learns.
+    [[nodiscard]] bool may_have_masters() const { return !rates_.is_known() && loss_.has_learned(); }
+
     void look(const model::StepView& step) {
         std::map<std::string_view, double, std::less<>> alive;   // entries with a gradient
         std::map<std::string_view, double, std::less<>> slopes;  // their root mean square
@@ -258,14 +277,13 @@ class LowPrecisionUpdatesLost final : public Rule {
             ++places;
             if (worst == nullptr || layer.share > worst->share) worst = &layer;
         }
-        if (worst == nullptr) {
-            if (is_frozen_) sink.clear("layer");
-            is_frozen_ = false;
-            return;
-        }
-        is_frozen_ = true;
+        const char* key = worst == nullptr ? nullptr : may_have_masters() ? "layer_note" : "layer";
+        if (firing_layer_ != nullptr && firing_layer_ != key) sink.clear(firing_layer_);
+        firing_layer_ = key;
+        if (worst == nullptr) return;
         model::Finding finding;
-        finding.key = "layer";
+        finding.key = key;
+        if (may_have_masters()) finding.severity = model::Severity::kInfo;
         finding.first_step = worst->first;
         finding.tensor = worst->name;
         finding.layer = worst->module;
@@ -289,7 +307,10 @@ class LowPrecisionUpdatesLost final : public Rule {
     void judge(FindingSink& sink) {
         const bool mostly = lost_looks_ >= 3 && 2 * lost_looks_ > looks_;
         const bool is_most = most_lost_ >= 2 && lost_looks_ >= 2 && last_ >= kLate;
-        const char* found = is_most ? "lost" : !mostly ? nullptr : loss_.has_learned() ? "lost_note" : "lost";
+        const char* found = is_most && !may_have_masters() ? "lost"
+                            : !mostly && !is_most          ? nullptr
+                            : loss_.has_learned()          ? "lost_note"
+                                                           : "lost";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
             firing_ = found;
@@ -320,7 +341,7 @@ class LowPrecisionUpdatesLost final : public Rule {
     static constexpr double kLargeWeights = 100;        // far above what networks are made of
     std::map<std::string, double, std::less<>> sizes_;  // of large ones in float32, at the first step
     std::map<std::string, Layer> layers_;
-    bool is_frozen_ = false;
+    bool has_masters_ = false;
     double share_, frozen_, behind_;
     std::uint64_t patience_;
     std::uint64_t looks_ = 0, lost_looks_ = 0, large_looks_ = 0;
@@ -329,7 +350,7 @@ class LowPrecisionUpdatesLost final : public Rule {
     double share_now_ = 0;
     std::string worst_, dtype_;
     std::uint64_t most_lost_ = 0;  // looks in a row
-    const char* firing_ = nullptr;
+    const char *firing_ = nullptr, *firing_layer_ = nullptr;
     InARow averages_{2};
     static constexpr double kMostly = 0.7;
     static constexpr double kFewestOfTable = 64;  // entries with a gradient

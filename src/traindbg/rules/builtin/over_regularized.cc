@@ -38,6 +38,9 @@ const model::RuleInfo kOverRegularized = {
         "- Not far means that the loss is no lower than at the start. Or it is more than half of it (or of "
         "guessing, the entropy of the labels) and has no downward trend over the second half (Mann-Kendall "
         "z > -2.5).\n"
+        "- Or an `mse_loss` has come to what the mean of the targets gives (above four fifths of it), and "
+        "falls no more: at three looks in a row what the model returns differs between samples less than a "
+        "fifth as much as the targets, and the norm is below half of `shrink`.\n"
         "- With a `weight_decay`: it must pull harder than half as much as the loss. Compared are decay · "
         "‖w‖ and the norm of the gradient, or for AdamW and its like, decay and a usual update of 1e-3 / "
         "learning rate.\n"
@@ -106,6 +109,7 @@ class OverRegularized final : public Rule {
         loss_.observe(step);
         added_.observe(step);
         last_ = step.step();
+        note_answers(step);
         note_dropout(step, sink);
         look_for_a_penalty(step);
         double weights2 = 0, gradients2 = 0, tables2 = 0, table_gradients2 = 0;
@@ -140,8 +144,11 @@ class OverRegularized final : public Rule {
         if (weights2 == 0 && !is_turn) return;
         if (const std::optional<double> by = pull(*step.meta); by && *by < kNoGradient && weights2 > 0)
             strongest_pull_ = std::max(strongest_pull_, *by);
-        const bool is_seen = has_turned() || (weights2 > 0 && shrinks(*step.meta) && !learns());
-        if (firing_ && !is_seen && loss_.has_learned_much()) {
+        const bool is_alike = alike_.is_enough();
+        const bool is_seen =
+            has_turned() || (weights2 > 0 && shrinks(*step.meta) && (has_learned_the_mean() || !learns()));
+        // Weights that the loss holds by now fall no more, and a mean that is learned still is no more.
+        if (firing_ && !is_seen && !is_alike && loss_.has_learned_much()) {
             sink.clear(kKey);
             firing_ = false;
         }
@@ -172,6 +179,8 @@ class OverRegularized final : public Rule {
     // Of the loss of the best constant answer: what is left, and what is where it falls no more.
     static constexpr double kPoor = 0.8, kFlat = 0.6;
     static constexpr int kStillLooks = 5;
+    static constexpr double kAlike = 0.2;  // of the targets' differences: hardly one sample is told apart
+    static constexpr double kLooksAlike = 3;
     static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
     // A penalty that holds the training: beside the loss function's value; that value as a share of the best
     // constant answer's; and the share of labels that are predicted.
@@ -181,6 +190,26 @@ class OverRegularized final : public Rule {
     [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
         return info.shape.size() == 2 && info.shape[1] > 1 &&
                info.module_type.find("Embedding") != std::string::npos;
+    }
+
+    // How far the model tells samples apart, beside how far it should.
+    void note_answers(const model::StepView& step) {
+        if (loop_fact(step, "trainings")) alike_ = InARow(kLooksAlike);
+        const std::optional<LoopFact> target = loop_fact(step, "target_deviation");
+        const std::vector<LoopFact> outputs = loop_facts(step, "output_deviation");
+        // Of several models, which of them gave the answers is not told.
+        if (!target || !(target->value > 0) || outputs.size() != 1) return;
+        answers_apart_ = outputs.front().value / target->value;
+        // The loop may scale what the model returns: the loss must be that of the mean, too.
+        const Guessing& loss = far_.guessing();
+        const bool is_of_mean =
+            loss.function() == "mse_loss" && loss.level() > kPoor * target->value * target->value;
+        alike_.add(step, is_of_mean && answers_apart_ < kAlike);
+    }
+    // A regression that answers every sample nearly alike, and by now falls no more: it may have come far
+    // from where it started, and has learned the mean of the targets, for which no weight is needed.
+    [[nodiscard]] bool has_learned_the_mean() const {
+        return alike_.is_enough() && !loss_.is_game() && norm_ <= shrink_ / 2 * first_norm_ && stands_still();
     }
 
     void note_evaluation(const model::StepView& step) {
@@ -407,6 +436,11 @@ class OverRegularized final : public Rule {
             finding.message += base::format(" weight_decay {} {} at them {} times as hard as the loss.",
                                             human_number(*decay), *by > kHard ? "pulls" : "pulled",
                                             human_number(*by > kHard ? *by : strongest_pull_));
+        if (alike_.is_enough())
+            finding.message += base::format(
+                " What the model returns differs between samples {:.0f} % as much as the targets: it answers "
+                "all nearly alike.",
+                100 * answers_apart_);
         finding.fix =
             is_decay
                 ? base::format("Lower weight_decay from {} to about {}{}.", human_number(*decay),
@@ -430,6 +464,8 @@ class OverRegularized final : public Rule {
     std::uint64_t bare_ = 0, with_more_ = 0;  // steps whose loss is a function's alone, and others
     double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0, strongest_pull_ = 0;
     bool firing_ = false, is_dropping_ = false, has_matrices_ = false;
+    InARow alike_{kLooksAlike};
+    double answers_apart_ = 1;  // at the last look: differences between outputs over those of targets
     double dropped_ = 0;
     std::string dropout_place_;
     int still_ = 0;  // looks in a row at which the loss fell no more

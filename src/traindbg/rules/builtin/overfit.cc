@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +43,11 @@ const model::RuleInfo kOverfit = {
         "training's start, to the best), by more than 10 %, and by three times the noise between "
         "evaluations.\n"
         "- Steady rise (warning): half of `give_back` is enough, where the results exceed the best by more "
-        "than 30 % and eight or more evaluations rise without a turn (Mann-Kendall z > 3.5).\n"
+        "than 30 % and eight or more evaluations rise without a turn (each above the one before, or "
+        "Mann-Kendall z > 3.5).\n"
+        "- Steady rise, of what is known by heart: more than 15 % are enough while the training loss is "
+        "below "
+        "5 % of the best result.\n"
         "- Training, for a rise: the training loss of the same function is below what it was at the best "
         "evaluation by two standard errors, and both are below where the training began.\n"
         "- No rise is reported while all of these results are below half of the training loss.\n"
@@ -306,14 +312,22 @@ class Overfit final : public Rule {
         if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
         // What the training adds to its own loss, by smoothed labels say, the evaluation is drawn to as well.
         if (most < kFarBelow * train) return false;
-        // Less of all that was learned, where it is much beside the best and is lost without a turn.
+        // Less of all that was learned, where it is much beside the best and is lost without a turn. What is
+        // known by heart has no more to learn: such a rise goes on until the training ends.
+        const double steady_rise = train < kByHeart * best_.loss ? kSteadyRiseByHeart : kSteadyRise;
         const bool is_steady = risen > 0.5 * give_back_ * std::max(learned, 0.0) &&
-                               risen > kSteadyRise * std::abs(best_.loss) && since_best_ >= kSteadyCount &&
-                               trend_z(series_.last(std::min(since_best_, kSeries))) > kSteadyTrend;
+                               risen > steady_rise * std::abs(best_.loss) && since_best_ >= kSteadyCount &&
+                               rises_without_a_turn();
         const bool is_much =
             risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss);
         return (is_much || is_steady) && risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
                best_.train - train > 2 * std::sqrt(variance);
+    }
+    // Since the best evaluation. Of so few that each is above the one before the test is not sure yet.
+    [[nodiscard]] bool rises_without_a_turn() const {
+        const std::span<const double> risen = series_.last(std::min(since_best_, kSeries));
+        return trend_z(risen) > kSteadyTrend ||
+               std::adjacent_find(risen.begin(), risen.end(), std::greater_equal<>()) == risen.end();
     }
     // The evaluation of the weights that were loaded after the last step. Null where that is not known, and
     // of classes: they may be those that were right most often, though not the most certain.
@@ -501,7 +515,7 @@ class Overfit final : public Rule {
     static constexpr std::size_t kSeries = 32, kSteadyCount = 8;  // evaluations
     static constexpr double kFarBelow = 0.5;                      // of the training loss
     static constexpr double kMuchLearned = 0.5;                   // of what the training began with
-    static constexpr double kSteadyRise = 0.3, kSteadyTrend = 3.5;
+    static constexpr double kSteadyRise = 0.3, kSteadyRiseByHeart = 0.15, kSteadyTrend = 3.5;
     std::size_t patience_;
     double give_back_;
     std::string function_;

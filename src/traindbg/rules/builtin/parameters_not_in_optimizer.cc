@@ -23,7 +23,7 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "- Warning: they do not have it and did not require gradients before, or nothing tells where the "
         "weights come from.\n"
         "- Note only (info): otherwise, where they do not have it because they were trained or loaded "
-        "before.\n"
+        "before, or where an optimizer had them at an earlier look: a later stage goes without them.\n"
         "- Outside of watched models: the same of parameters that the graph of the loss ends in, such as "
         "those of a criterion. Warning where they are as they were drawn, else info. Few values do not show "
         "that: then the program's text has to say that they were made of torch.randn or torch.rand, or an "

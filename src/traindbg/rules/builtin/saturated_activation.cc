@@ -37,6 +37,8 @@ const model::RuleInfo kSaturatedActivation = {
         "ends (tanh beyond 0.97 in size, sigmoid below 0.03 or above 0.97), in each of the last `window` "
         "captured batches, after 50 steps, while the training does not learn.\n"
         "- Flat, note only (info): the same, while the training learns.\n"
+        "- A layer is hidden where weights were made after it, or where the layer that is called next has a "
+        "weight with as many inputs as this one has channels, or values of a row.\n"
         "- Flat from the first step: for a note the loss must be below 60 % of what guessing gives (of its "
         "start, where labels are not counted). Where several layers were like this, it must be below 15 % "
         "of that.\n"
@@ -311,8 +313,24 @@ class SaturatedActivation final : public Rule {
                           (owner.empty() || owner == info.module || info.module.starts_with(owner + "."));
                });
     }
+    // Layers have numbers in the order in which they are made, and activations may be made last. What is
+    // called next, in the order of the forward pass, is known by its weight: it has as many inputs as this
+    // has channels or values of a row.
+    [[nodiscard]] bool is_given_to_weights(const model::StepView& step, const model::TensorInfo& info) const {
+        const model::TensorInfo* next = nullptr;
+        for (const model::TensorInfo& other : *step.tensors)
+            if (other.role == model::Role::kOutput && other.id > info.id && gains_.contains(other.layer) &&
+                (next == nullptr || other.id < next->id))
+                next = &other;
+        if (next == nullptr || info.shape.size() < 2) return false;
+        return std::any_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
+            return other.role == model::Role::kWeight && is_matrix(other) && other.layer == next->layer &&
+                   (other.shape[1] == info.shape[1] || other.shape[1] == info.shape.back());
+        });
+    }
     // No weights come after it: what it gives is what the model gives.
-    [[nodiscard]] static bool is_output(const model::StepView& step, const model::TensorInfo& info) {
+    [[nodiscard]] bool is_output(const model::StepView& step, const model::TensorInfo& info) const {
+        if (is_given_to_weights(step, info)) return false;
         return std::none_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
             return (other.role == model::Role::kWeight || other.role == model::Role::kGradient) &&
                    other.layer > info.layer;

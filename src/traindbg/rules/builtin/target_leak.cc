@@ -1,4 +1,4 @@
-// A column of the input is the label.
+// A column of the input is the label, or one of its channels.
 
 #include <algorithm>
 #include <cmath>
@@ -21,11 +21,12 @@ const model::RuleInfo kTargetLeak = {
     .name = "target_leak",
     .title = "The input holds the label",
     .summary =
-        "A column of the model's input is the label itself, perhaps in other units; or the token that a "
-        "model of a language is asked for is the one that it is given.",
+        "A column of the model's input is the label itself, perhaps in other units, or a channel of images "
+        "the mask that is to be found in them; or the token that a model of a language is asked for is the "
+        "one that it is given.",
     .when =
-        "A column of the model's input gives the label away, or a language model is asked for the very "
-        "token that it is given.\n"
+        "A column or a channel of the model's input gives the label away, or a language model is asked for "
+        "the very token that it is given.\n"
         "- Looked at: the model's input, or a further one behind inputs that are no such table, is a table "
         "of at least 24 rows and two columns of floating point, with one label for each row. The first "
         "five steps are looked at.\n"
@@ -34,6 +35,11 @@ const model::RuleInfo kTargetLeak = {
         "alone.\n"
         "- Copy of the label (warning): in `looks` of these steps in a row, one and the same column has a "
         "correlation with the label whose size is 1 but for rounding (1e-6).\n"
+        "- Mask among the channels (warning): of images or series with a label of a class for each place, or "
+        "0 and 1, one and the same channel is that label at all places, by a correlation of 1 but for "
+        "rounding "
+        "(1e-6), in `looks` of these steps in a row. Another channel is something else, and differs from row "
+        "to row.\n"
         "- Filled in later (warning), labels 0 and 1: one and the same column has its usual value in all "
         "rows of one label, and another value only in rows of the other. Whether its value is the usual "
         "one agrees with the label in at least `agreement` of the rows of each step, in `looks` steps in a "
@@ -76,12 +82,14 @@ const model::RuleInfo kTargetLeak = {
     .healthy =
         "Columns that say much of the label, also those that part it, as groups that lie apart do; tables of "
         "one column, as in exercises; series whose label is an earlier value, as where memory is tried out; "
-        "rows that come one after the other in time, by which the label goes one way, too; inputs that are "
-        "images, which are not looked at; tokens that a model shifts inside, hides or brings back out of a "
-        "code (an autoencoder).",
+        "rows that come one after the other in time, by which the label goes one way, too; images of which "
+        "nothing but a mask is known, or that are to be given back as they are; tokens that a model shifts "
+        "inside, hides or brings back out of a code (an autoencoder).",
     .cost =
         "At the first 5 steps about a hundred passes over the model's input, where it is a table of at most "
-        "a million values; and a sort of its columns, of at most 65,536. At the first 3 a way through some "
+        "a million values; and a sort of its columns, of at most 65,536. Of images and series four passes "
+        "over "
+        "at most as many. At the first 3 a way through some "
         "hundred nodes of a loss's graph, where it is a negative log-likelihood. On the CPU, at the first 5, "
         "a least squares fit of the columns that are filled in for some rows.",
     .original = "",
@@ -97,7 +105,8 @@ class TargetLeak final : public Rule {
   public:
     explicit TargetLeak(const Parameters& parameters)
         : looks_(static_cast<std::uint64_t>(parameters.at("looks"))),
-          agreement_(parameters.at("agreement")) {}
+          agreement_(parameters.at("agreement")),
+          planes_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -108,11 +117,12 @@ class TargetLeak final : public Rule {
         judge_correlation(step, sink);
         judge_order(step, sink);
         judge_parts(step, sink);
+        judge_planes(step, sink);
         judge_own_tokens(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no input that is a table or series, with one label for each row given to a loss of "
+        return "no input that is a table or series, with one label for each row or place given to a loss of "
                "torch.nn.functional, was seen";
     }
 
@@ -402,6 +412,37 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // A channel of images or series that is the mask which is to be found in them.
+    void judge_planes(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> channels = loop_fact(step, "label_in_planes_channels");
+        const std::optional<LoopFact> channel = loop_fact(step, "label_in_planes_channel");
+        const std::optional<LoopFact> others = loop_fact(step, "label_in_planes_others");
+        if (!channels || !channel || !others) return;
+        ++judged_;
+        // Of several channels that are alike, or of nothing else, it is an exercise in giving them back.
+        const bool is_it = channels->value == 1 && others->value > 0;
+        planes_.add(step, is_it && (planes_.count() == 0 || channel->value == plane_));
+        plane_ = channel->value;
+        if (!planes_.is_enough()) return;
+        model::Finding finding;
+        finding.key = "plane";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = planes_.first();
+        finding.tensor = input();
+        finding.message = base::format(
+            "Channel {:.0f} of the model's input is the very mask that it is to find, but for scale and "
+            "offset: their correlation is 1 over all places, in each of {} steps.",
+            plane_, planes_.count());
+        finding.fix = base::format(
+            "Give the model the other channels alone. Where channel {:.0f} is the transparency of cut-out "
+            "pictures, or was joined with the labels, it is not there when it counts.",
+            plane_);
+        finding.evidence.push_back(planes_.evidence());
+        finding.evidence.push_back({"channel", plane_, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void judge_own_tokens(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> own = loop_fact(step, "own_tokens");
         if (!own) return;
@@ -483,6 +524,8 @@ class TargetLeak final : public Rule {
     double input_ = 0;       // number of the table
     std::uint64_t looks_;
     double agreement_;
+    InARow planes_;
+    double plane_ = -1;            // number of the channel
     std::uint64_t one_sided_ = 0;  // steps in a row
     double one_sided_column_ = -1, one_sided_rows_ = 0;
     model::StepIndex one_sided_since_ = 0;

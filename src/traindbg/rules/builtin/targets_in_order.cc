@@ -1,4 +1,4 @@
-// Data that comes in the order of its regression target and is not shuffled.
+// Data that comes in the order of its regression target, or of a column of the inputs, and is not shuffled.
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/input_order.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
@@ -20,10 +21,12 @@ const model::RuleInfo kTargetsInOrder = {
     .name = "targets_in_order",
     .title = "Targets come in order",
     .summary =
-        "From batch to batch the targets go up, or down: the data is in their order, and not shuffled.",
+        "From batch to batch the targets go up, or down, or a column of the inputs does: the data is in that "
+        "order, and not shuffled.",
     .when =
         "From batch to batch the mean of a regression's targets only rises, or only falls, by far more "
-        "than targets differ within a batch, and the predictions do not follow.\n"
+        "than targets differ within a batch, and the predictions do not follow. Or a column of the inputs "
+        "does.\n"
         "- Losses: mse, l1, smooth_l1 or huber, with one target per sample.\n"
         "- Order (warning): over `batches` or more batches, one right after the other, the mean of the "
         "targets only rises, or only falls. The whole way is more than `drift` times the spread of targets "
@@ -32,7 +35,14 @@ const model::RuleInfo kTargetsInOrder = {
         "direction.\n"
         "- Order of time, note only (info): the targets are the input's next values.\n"
         "- Order of time, note only (info): an input has the mean of the targets at both ends of that way, "
-        "within a quarter of the way, and differs within a batch as windows of the same series do.",
+        "within a quarter of the way, and differs within a batch as windows of the same series do.\n"
+        "- Column (warning): over the first 8 or more batches, 20 at most, the middle between the least and "
+        "the greatest value of one column of an input of rows and columns only rises, or only falls, by more "
+        "than twice of what lies between them in a batch.\n"
+        "- Column, and forgotten: in three or more passes in a row behind the first, of 10 or more batches, "
+        "the mean loss of the first tenth of the batches is more than twice that of the others. No layer is "
+        "recurrent.\n"
+        "- Column, note only (info): more than half of the columns go that way, as windows of a series do.",
     .why =
         "Each batch pulls the model to its own targets, and the last ones of an epoch win. The loss of the "
         "batches is small, that of other data is not.",
@@ -47,7 +57,8 @@ const model::RuleInfo kTargetsInOrder = {
         "else, which may be ignored.",
     .cost =
         "One pass over the inputs and what the loss functions are given at the first 10 steps and then at "
-        "every 50th; the facts about sequences of the first 6.",
+        "every 50th; the least and greatest value of each column at the first 20; the facts about sequences "
+        "of the first 6.",
     .original = "",
     .source = "Bottou, \"Stochastic gradient descent tricks\", 2012 (shuffle the examples)",
     .severity = model::Severity::kWarning,
@@ -63,6 +74,11 @@ class TargetsInOrder final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain || has_fired_) return;
         game_.observe(step);
+        inputs_in_order_.observe(step);
+        if (const auto found = inputs_in_order_.take(); found && !game_.is_on()) {
+            fire_inputs(*found, sink);
+            return;
+        }
         are_next_ = are_next_ || loop_fact(step, "later_seen").has_value();
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) || call.labelled == nullptr) continue;
@@ -172,6 +188,33 @@ class TargetsInOrder final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_inputs(const InputOrder::Found& found, FindingSink& sink) {
+        has_fired_ = true;
+        ++judged_;  // of classes, too, whose order is not judged here
+        model::Finding finding;
+        finding.key = "order_of_inputs";
+        finding.kind = "unshuffled_data";
+        finding.severity = found.is_of_time ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = found.first_step;
+        finding.tensor = found.input;
+        finding.message = base::format(
+            "Column {} of the model's input only {} from batch to batch, from {} to {} over the first {}, "
+            "and "
+            "has values within {} in a batch: the data is in its order. By the end of a pass its beginning "
+            "is forgotten: in each of {} passes the first batches have a loss far above all others, now {} "
+            "beside {}.",
+            found.column, found.last > found.first ? "rises" : "falls", human_number(found.first),
+            human_number(found.last), found.batches, human_number(found.spread), found.passes,
+            human_number(found.head), human_number(found.rest));
+        finding.fix = kTargetsInOrder.fix;
+        finding.evidence.push_back(
+            {"way of the column", std::abs(found.last - found.first), "spread in a batch", found.spread});
+        finding.evidence.push_back(
+            {"loss of the first batches of a pass", found.head, "of the others", found.rest});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     struct Input {
         double first_mean = 0, last_mean = 0, last_std = 0, spread = 0;
         double length = 0;  // of a window, in rows of a batch
@@ -192,6 +235,7 @@ class TargetsInOrder final : public Rule {
     double first_mean_ = 0, last_mean_ = 0, last_std_ = 0, spread_ = 0;
     double first_predicted_ = 0, last_predicted_ = 0;
     Game game_;
+    InputOrder inputs_in_order_;
 };
 
 std::vector<model::Requirement> targets_in_order_needs(const Parameters&) {
@@ -202,6 +246,8 @@ std::vector<model::Requirement> targets_in_order_needs(const Parameters&) {
                    {.every = 50, .dense_until = 10},
                    kTargetsInOrder.name});
     for (model::Requirement& more : sequence_requirements(kTargetsInOrder.name))
+        all.push_back(std::move(more));
+    for (model::Requirement& more : input_order_requirements(kTargetsInOrder.name))
         all.push_back(std::move(more));
     return all;
 }

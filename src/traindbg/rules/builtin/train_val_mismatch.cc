@@ -52,6 +52,8 @@ const model::RuleInfo kTrainValMismatch = {
         "- Renumbered, not judged: inputs but for the first one where not every pass that was captured, of "
         "training and of evaluation, was given equally many. A list of a tensor per sample, of batches of "
         "another size, gives those that come after it other numbers.\n"
+        "- Other batches, left out: an evaluation computes its loss of more rows of a table than the batch "
+        "has whose inputs were captured, as where the model first steers what it is judged by.\n"
         "- Padding, not reported: both have exact zeros in a hundredth of their values or more, and the "
         "values that are not zero have the same mean and spread.\n"
         "- One evaluation batch is enough where no loss of evaluations is seen. It has 5000 values, and no "
@@ -186,9 +188,10 @@ class TrainValMismatch final : public Rule {
     // Whether one of them can be compared.
     bool take_inputs(const model::StepView& step) {
         bool is_any_known = false;
+        const bool has_loss_of_others = step.mode() == model::Mode::kEval && is_loss_of_others(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (!is_compared_input(info, sample.statistics)) continue;
+            if (has_loss_of_others || !is_compared_input(info, sample.statistics)) continue;
             Input& input = inputs_[sample.tensor];
             if (step.mode() == model::Mode::kEval) {
                 input.values.add_evaluation(sample.statistics);
@@ -200,6 +203,20 @@ class TrainValMismatch final : public Rule {
             is_any_known = is_any_known || input.values.is_known();
         }
         return is_any_known;
+    }
+
+    // The model is called for several batches before one has a loss, and the first one's inputs are captured.
+    // They say nothing of those that have the loss, and may be but the first moments of what it makes.
+    [[nodiscard]] static bool is_loss_of_others(const model::StepView& step) {
+        const std::optional<LoopFact> rows = loop_fact(step, "rows_evaluated");
+        if (!rows) return false;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.name != kFirstInput || info.shape.size() != 2) continue;  // of others, rows may vary
+            const auto of_row = static_cast<double>(values_in_row(info));
+            return static_cast<double>(sample.statistics.count) < rows->value * of_row;
+        }
+        return false;
     }
 
     [[nodiscard]] bool are_colours_turned(std::string_view name) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,14 @@ const model::RuleInfo kTrainValOverlap = {
         "figure.\n"
         "- If all of these are the training's, they count where the training has equal rows with other "
         "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
-        "fewer than are known of the training.",
+        "fewer than are known of the training.\n"
+        "- Called held out: the batches without a loss that the program's text calls validation or test. At "
+        "two evaluations or more, 95 % of their rows are the training's, all of whose rows must be "
+        "remembered. An evaluation has more such rows than a batch of the training, and fewer than 70 % of "
+        "the training's.\n"
+        "- What is called held out: the loader or tensor, or what it was made of (`valid_loader`, `x_val`, "
+        "`test_ds`), followed through parameters of functions and variables with one value. Where one of "
+        "these names says training, or the text cannot be read, nothing is called so.",
     .why =
         "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
         "and the choice of a model or a checkpoint by it is wrong.",
@@ -93,6 +101,7 @@ class TrainValOverlap final : public Rule {
                 after_free_.push_back(loss_.recent().last(1).front());
             if (is_scored_) on_unscored_beside(step, sink);
             else on_unscored(step, sink);
+            look_at_held_out(step, sink);
             return;
         }
         if (step.mode() != model::Mode::kEval) return;
@@ -139,7 +148,8 @@ class TrainValOverlap final : public Rule {
         // all of their rows, looked at or not.
         bool is_mixed = true;
         double mixed_rows = 0, mixed_size = 0;
-        model::StepIndex last = 0;  // batch, of all that were evaluated
+        model::StepIndex last = 0;            // batch, of all that were evaluated
+        std::uint64_t mixed_evaluations = 0;  // of several: those that have some of the training's
     };
 
     // Another training begins in the same process: what was remembered is forgotten.
@@ -149,8 +159,8 @@ class TrainValOverlap final : public Rule {
         evaluations_ = beside_evaluations_ = 0;
         is_short_ = is_scored_ = is_one_pass_ = false;
         labelled_otherwise_ = unscored_of_ = 0;
-        mixed_ = {};
-        mixed_evaluations_ = 0;
+        mixed_ = held_out_ = {};
+        mixed_evaluations_ = held_out_evaluations_ = 0;
     }
 
     void take_training(const model::StepView& step) {
@@ -272,6 +282,33 @@ class TrainValOverlap final : public Rule {
         is_beside_fired_ = is_found;
     }
 
+    // What the program itself calls held out, and what is the training's as a whole: no name is needed to see
+    // that, but to know that it is not evaluated to be compared with something.
+    void look_at_held_out(const model::StepView& step, FindingSink& sink) {
+        const double rows = number(step, "rows_held_out"), trained = number(step, "rows_held_out_trained");
+        if (rows <= 0 || loop_fact(step, "after_last_step")) return;  // a figure, perhaps
+        if (number(step, "rows_known") < 2 * rows_) return;
+        take_training(step);
+        if (known_ != held_out_known_) {  // what is evaluated may have joined the training because of it
+            held_out_ = {};
+            held_out_evaluations_ = 0;
+            held_out_known_ = known_;
+        }
+        held_out_.rows += rows;
+        held_out_.trained += trained;
+        held_out_.half += number(step, "rows_unscored_half_alike");
+        held_out_.mixed_size = std::max(held_out_.mixed_size, number(step, "rows_held_out_of"));
+        held_out_evaluations_ += static_cast<std::uint64_t>(number(step, "rows_held_out_evaluations"));
+        const double part = held_out_.trained / held_out_.rows;
+        const bool is_found = !fired_ && held_out_evaluations_ >= 2 && held_out_.trained >= rows_ &&
+                              part >= kMostMixed && are_known() && held_out_.mixed_size > batch_ &&
+                              held_out_.mixed_size < kPartOfTraining * of_training_ &&
+                              !is_by_nature(held_out_, part);
+        if (is_found) fire(sink, kHeldOut, {held_out_.trained, held_out_.rows, held_out_evaluations_, part});
+        else if (is_held_out_fired_) sink.clear(kHeldOut);
+        is_held_out_fired_ = is_found;
+    }
+
     static double number(const model::StepView& step, std::string_view fact) {
         const auto found = loop_fact(step, fact);
         return found ? found->value : 0;
@@ -284,6 +321,7 @@ class TrainValOverlap final : public Rule {
         ++evaluations_;
         all_.is_mixed = all_.is_mixed && now.is_mixed;
         all_.mixed_rows += now.mixed_rows;
+        if (now.mixed_rows > 0) ++all_.mixed_evaluations;
         // Of later ones some batches are passed over; of long ones, too.
         if (evaluations_ == 1 && now.last < kAllLookedAt) all_.mixed_size = now.mixed_size;
         all_.batches += now.batches;
@@ -324,8 +362,9 @@ class TrainValOverlap final : public Rule {
     }
     // A data set of which a part was trained on, evaluated beside another one of which nothing was.
     [[nodiscard]] bool is_beside_another() const {
-        return evaluations_ >= 2 && is_scored_ && are_known() && all_.is_mixed && all_.mixed_size > 0 &&
-               all_.mixed_size < kPartOfTraining * of_training_ && all_.rows > all_.mixed_rows;
+        return all_.mixed_evaluations >= 2 && is_scored_ && are_known() && all_.is_mixed &&
+               all_.mixed_size > 0 && all_.mixed_size < kPartOfTraining * of_training_ &&
+               all_.rows > all_.mixed_rows;
     }
     // The first evaluations are free of the training's rows; what comes from the first one on that is not is
     // counted apart.
@@ -418,6 +457,8 @@ class TrainValOverlap final : public Rule {
                 " {} {} before {} free of such rows: since then the model was trained on what was held out.",
                 found.free_evaluations, found.free_evaluations == 1 ? "evaluation" : "evaluations",
                 found.free_evaluations == 1 ? "was" : "were");
+        if (key == std::string_view(kHeldOut))
+            finding.message += " The program's text calls what is evaluated there held out.";
         finding.fix =
             "Split once, before rows are copied, augmented or cut into windows, and give the evaluation the "
             "part that the training does not have.";
@@ -443,6 +484,7 @@ class TrainValOverlap final : public Rule {
     static constexpr const char* kRows = "rows";
     static constexpr const char* kBeside = "rows without a loss";
     static constexpr const char* kMixed = "rows beside the training's";
+    static constexpr const char* kHeldOut = "rows called held out";
     // Of the training's rows, how many an evaluation of all data has; and how many more than all has one that
     // has a second set beside them.
     static constexpr double kFewestOfAll = 0.95, kMostOfAll = 1.05, kMoreThanAll = 0.02;
@@ -469,6 +511,11 @@ class TrainValOverlap final : public Rule {
     double mixed_known_ = 0;  // rows of the training meanwhile
     std::uint64_t mixed_evaluations_ = 0;
     bool is_mixed_fired_ = false;
+    // Of batches without a loss that the program calls held out, and the rows known meanwhile.
+    Evaluation held_out_;
+    double held_out_known_ = 0;
+    std::uint64_t held_out_evaluations_ = 0;
+    bool is_held_out_fired_ = false;
     // From the first evaluation on that has some of the training's rows, and what was so at the last one
     // before it.
     Evaluation later_;

@@ -14,7 +14,8 @@ import torch
 
 from traindbg.hooks.torch.base.device import widest_of
 from traindbg.hooks.torch.base.later import may_read
-from traindbg.hooks.torch.data.joined import Together, scaled_with_input
+from traindbg.hooks.torch.data.joined import Begins, Together, begins_with_last, scaled_with_input
+from traindbg.hooks.torch.data.planes import Planes, copied_planes
 
 _FEWEST_STEPS = 3  # of a series
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
@@ -418,7 +419,18 @@ def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
     )
 
 
-Found = Union["Closest", "OneSided", "Beyond", "Ordered", "GroupMeans", "Parts", Together, None]
+Found = Union[
+    "Closest",
+    "OneSided",
+    "Beyond",
+    "Ordered",
+    "GroupMeans",
+    "Parts",
+    Together,
+    Begins,
+    Planes,
+    None,
+]
 Look = Callable[[torch.Tensor, torch.Tensor], Found]
 # By the word that stands in the names of what is told.
 COLUMNS: dict[str, Look] = {
@@ -429,4 +441,6 @@ COLUMNS: dict[str, Look] = {
     "grouped": group_means_column,
     "in_parts": parts_of_label,
     "scaled": scaled_with_input,
+    "begins": begins_with_last,
+    "in_planes": copied_planes,
 }

@@ -1,4 +1,6 @@
-"""Whether what a model is given was standardised together with what it is to predict.
+"""Whether a series that a model is given was cut wrongly from what comes next, its target.
+
+It may have been standardised together with that:
 
     window = (window - window.mean()) / window.std()  # before it is cut in two
     context, horizon = window[:48], window[48:]
@@ -10,6 +12,10 @@ input alone it has not.
 The same holds of any other rows that were standardised and then parted: pixels of which some are
 masked, parts of a whole. Nothing has to come after them, so only series are told of whose target
 begins where the input ends.
+
+Or it was cut one step late: its last value is the target's first.
+
+    past, future = flow[end - 29 : end + 1], flow[end : end + 3]
 """
 
 from __future__ import annotations
@@ -38,6 +44,14 @@ class Together(NamedTuple):
     places: int  # values of input and target together
 
 
+class Begins(NamedTuple):
+    """One value each, of the series of which most rows end with their target's first value."""
+
+    given: torch.Tensor  # share of the rows of which that is so, bit for bit
+    again: torch.Tensor  # share of the rows whose second target is a value of the input, too
+    changed: torch.Tensor  # share of the rows whose last value is not the one before, or any row's
+
+
 def scaled_with_input(inputs: torch.Tensor, labels: torch.Tensor) -> Together | None:
     """Of series, whether each row was standardised by its inputs and labels together.
 
@@ -49,6 +63,52 @@ def scaled_with_input(inputs: torch.Tensor, labels: torch.Tensor) -> Together | 
         None where it is no such series, or there are too few or too many. Nothing waits for a
         device. Cost: one pass over both, in float64.
     """
+    found = [_shares(x, y) for x, y in _series(inputs, labels)]
+    if not found:
+        return None
+    together = torch.stack([each.together for each in found])
+    alone = torch.stack([each.alone for each in found])
+    best = (together - alone).argmax().reshape(1)  # an index of one value waits for no device
+    of_best = together.index_select(0, best).squeeze(0), alone.index_select(0, best).squeeze(0)
+    return Together(*of_best, found[0].places)
+
+
+def begins_with_last(inputs: torch.Tensor, labels: torch.Tensor) -> Begins | None:
+    """Of series, whether the target's first value is the last one that is given.
+
+    A target that goes on with further values of the input is another thing: the input itself, from
+    its end on, or as it is one step later.
+
+    Args:
+        inputs: as of `scaled_with_input`.
+        labels: the same, and fewer of them than inputs in each row.
+
+    Returns:
+        None where it is no such series, or there are too few or too many. Nothing waits for a
+        device. Cost: one pass over the inputs.
+    """
+    found = [_at_seam(x, y) for x, y in _series(inputs, labels) if y.shape[1] < x.shape[1]]
+    if not found:
+        return None
+    given = torch.stack([each.given for each in found])
+    best = given.argmax().reshape(1)  # an index of one value waits for no device
+    parts = (
+        torch.stack(parts).index_select(0, best).squeeze(0) for parts in zip(*found, strict=True)
+    )
+    return Begins(*parts)
+
+
+def _at_seam(given: torch.Tensor, wanted: torch.Tensor) -> Begins:
+    last = given[:, -1]
+    is_given = wanted[:, 0] == last
+    is_again = (given == wanted[:, 1:2]).any(1)
+    has_changed = (last != given[:, -2]) & (last != last[:1])
+    shares = [each.to(torch.float32).mean() for each in (is_given, is_again, has_changed)]
+    return Begins(*shares)
+
+
+def _series(inputs: torch.Tensor, labels: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """What may be a series and its target, as (rows, steps) each; none where they are too large."""
     if (
         not inputs.is_floating_point()
         or not labels.is_floating_point()
@@ -60,19 +120,12 @@ def scaled_with_input(inputs: torch.Tensor, labels: torch.Tensor) -> Together | 
         or inputs.shape[0] < _FEWEST_ROWS
         or inputs.numel() + labels.numel() > _MOST_VALUES
     ):
-        return None
-    found = [
-        _shares(x, y)
+        return []
+    return [
+        (x, y)
         for x, y in _pairs(inputs.detach(), labels.detach())
         if x.shape[1] >= _FEWEST_GIVEN and y.shape[1] >= _FEWEST_WANTED
     ]
-    if not found:
-        return None
-    together = torch.stack([each.together for each in found])
-    alone = torch.stack([each.alone for each in found])
-    best = (together - alone).argmax().reshape(1)  # an index of one value waits for no device
-    of_best = together.index_select(0, best).squeeze(0), alone.index_select(0, best).squeeze(0)
-    return Together(*of_best, found[0].places)
 
 
 def _pairs(inputs: torch.Tensor, labels: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:

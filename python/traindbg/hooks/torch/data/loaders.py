@@ -18,6 +18,7 @@ from traindbg.hooks.torch.base.device import capturing_graph, own_operations, wi
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.data.passes import Pass
+from traindbg.hooks.torch.text.called import called
 from traindbg.hooks.torch.text.rounds import rounds
 
 if TYPE_CHECKING:
@@ -176,7 +177,10 @@ def listening_iter(
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:  # noqa: N807
         guarded("loaders", note, self)
-        return original(self)
+        iterator = original(self)
+        if sources.is_open:
+            guarded("called", called.begins, self, iterator)
+        return iterator
 
     return __iter__
 

@@ -19,6 +19,7 @@ MOST_ROWS = 16  # of a batch whose masks are looked at
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
 _NOTHING = 1e-30  # of a weight, or less
 _TINY = -1e-6  # so much added to a score, or less than that below 0, hides nothing
+_FEWEST_OF_WINDOW = 8  # positions of a sequence in which a window is hidden
 _QK = ("query", "key")
 
 _multi_head_signature = inspect.signature(MULTI_HEAD)
@@ -38,6 +39,31 @@ def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
         return mask > _HIDDEN
     mask = mask != 0
     return mask if shows else ~mask
+
+
+def hides_window(shown: torch.Tensor) -> bool:
+    """Of [rows, positions, positions]: whether each hides itself and its neighbours, and no more.
+
+    Up to one distance, 1 or more, beyond which most of the positions lie. To hide oneself alone may
+    be meant. Keys that are hidden from all are padding, and not asked about.
+    """
+    length = shown.shape[1]
+    if length < _FEWEST_OF_WINDOW or bool(shown.diagonal(dim1=1, dim2=2).any()):
+        return False
+    place = torch.arange(length, device=shown.device)
+    apart = (place[:, None] - place).abs()
+    for row in shown[:1] if bool((shown == shown[:1]).all()) else shown:
+        there = row.any(0)
+        hidden = ~row[there][:, there]
+        if hidden.numel() == 0:
+            return False
+        distance = apart[there][:, there]
+        window = int(distance[hidden].max())
+        if window < 1 or 2 * (2 * window + 1) > len(hidden):
+            return False
+        if not bool((hidden == (distance <= window)).all()):
+            return False
+    return True
 
 
 def _is_added_by_mistake(mask: torch.Tensor | None) -> Flag:

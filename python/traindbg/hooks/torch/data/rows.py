@@ -138,6 +138,10 @@ class Unscored(NamedTuple):
     rows_unscored_mixed_of: int  # their rows, looked at or not, of the evaluation with most
     rows_unscored_evaluations: int  # that these batches are of
     rows_alike_labelled_otherwise: int  # of `rows_alike`, pairs with two labels
+    rows_held_out: int  # rows of batches that the program calls held out
+    rows_held_out_trained: int
+    rows_held_out_of: int  # their rows, looked at or not, of the evaluation with most
+    rows_held_out_evaluations: int  # that they are of
 
 
 class InTrainingMode(NamedTuple):
@@ -195,6 +199,7 @@ class _Seen:
         "in_evaluation_mode",
         "is_counted",
         "is_given_to_a_copy",
+        "is_held_out",
         "is_trained",
         "is_whole",
         "labels",
@@ -211,6 +216,7 @@ class _Seen:
         self.is_trained = False  # it is of the training
         self.in_evaluation_mode = False  # the model is, to which it is given
         self.is_given_to_a_copy = False  # of a watched model, which nobody watches
+        self.is_held_out = False  # as the program calls it
         self.is_counted = False  # among the draws of one evaluation
         self.repeats = 0  # how often its first row comes after those that are looked at
         # The pass that it is of, if that gives each row once; whether labels are classes, and
@@ -421,9 +427,17 @@ class Rows:
             seen.later.append((seen.put_labels, kept))
 
     def given(
-        self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int, to_a_copy: bool = False
+        self,
+        inputs: torch.Tensor,
+        in_evaluation_mode: bool,
+        step: int,
+        to_a_copy: bool = False,
+        is_held_out: bool = False,
     ) -> None:
-        """A batch of what may be an evaluation, before so many-th step of the training."""
+        """A batch of what may be an evaluation, before so many-th step of the training.
+
+        `is_held_out`: as the program calls it.
+        """
         if len(self._waiting) == _MOST_WAITING:
             self._pass_on(self._waiting.pop(0))
         given = self._given = self._look_at(inputs, step)
@@ -438,6 +452,7 @@ class Rows:
             else:
                 given.later.append((given.put_repeats, count))
         given.is_given_to_a_copy = to_a_copy
+        given.is_held_out = is_held_out
         self._waiting.append(given)
         self._first = self._first or given
 
@@ -554,6 +569,8 @@ class Rows:
         mixed_of: dict[
             int, list[int]
         ] = {}  # rows of each such batch, by the step of the evaluation
+        held_out = held_out_trained = 0
+        held_out_of: dict[int, int] = {}  # rows of these, likewise
         for seen in evaluated:
             prints = seen.prints
             known, alike = self._memory.find(prints)
@@ -562,6 +579,10 @@ class Rows:
             half += alike
             without = 0 if known else without + len(prints)
             longest = max(longest, without)
+            if seen.is_held_out:
+                held_out += len(prints)
+                held_out_trained += known
+                held_out_of[seen.step] = held_out_of.get(seen.step, 0) + prints.batch
             of_evaluation = mixed_of.setdefault(seen.step, [])
             if 0 < known < len(prints):
                 mixed += len(prints)
@@ -582,6 +603,10 @@ class Rows:
             max(map(sum, mixed_of.values()), default=0),
             len(mixed_of),
             self._labelled_otherwise,
+            held_out,
+            held_out_trained,
+            max(held_out_of.values(), default=0),
+            len(held_out_of),
         )
         trained = sum(self._memory.find(prints)[0] for prints in others)
         for seen in batches:

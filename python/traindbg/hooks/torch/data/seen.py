@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch.base.device import own_operations
-from traindbg.hooks.torch.data.masks import Mask
+from traindbg.hooks.torch.data.masks import Mask, hides_window
 from traindbg.hooks.torch.data.next_values import Given, Next, Target, next_of
 from traindbg.hooks.torch.data.paddings import (
     hides_queries,
@@ -244,6 +244,25 @@ class Seen:
                 found = 1.0
         return found
 
+    def _with_windows_hidden(self) -> list[str]:
+        """Places of masks over sequences that hide neighbours, where nothing else shows these.
+
+        Empty where that may be meant: a value is told by others than its neighbours.
+        """
+        masks = [mask for mask in self._masks if mask.shown.shape[1] == mask.shown.shape[2]]
+        if any(call.sight is None for call in self._calls) or not masks:
+            return []
+        for target in self._targets:
+            ids = self._inputs[target.given].values
+            if target.values.is_floating_point():
+                return []
+            if ids.numel() == target.values.numel():
+                is_same = ids.reshape(target.values.shape) == target.values
+                if 2 * int(is_same.sum()) >= is_same.numel():
+                    return []
+        found = [mask.place for mask in masks if hides_window(mask.shown)]
+        return found if len(found) == len(masks) else []
+
     def _of_padding(self) -> Iterator[tuple[str, float, str]]:
         worst = self._compare_with_padding()
         if worst is not None:
@@ -262,6 +281,9 @@ class Seen:
         tiny = list(dict.fromkeys(place for place, is_tiny in self._tiny if is_tiny))
         if tiny:
             yield "masks_tiny", len(tiny), tiny[0]
+        windows = self._with_windows_hidden()
+        if windows:
+            yield "windows_hidden", len(windows), windows[0]
         if self._repeated:
             places = dict.fromkeys((place for place, _ in self._repeated), False)
             for place, is_repeated in self._repeated:

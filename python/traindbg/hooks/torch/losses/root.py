@@ -203,7 +203,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             word = "log_of_probability" if is_log_of_probability(node) else "log_probability"
             return Root(True, word, 0, -sign, True, False, False, 0)
         if len(after) != 1:
-            return _minus_several(start) or _penalised_log(start)
+            return _minus_several(start) or _penalised_log(start) or _sum_of_means(start)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
@@ -238,6 +238,37 @@ def _minus_several(root: Any) -> Root | None:
         if sign > 0 or mark.name not in _NEVER_NEGATIVE or (mark.value or 0.0) < 0:
             return None
     return Root(True, marks[0].name, marks[0].number, -1, True, False, False, 0)
+
+
+def _sum_of_means(root: Any) -> Root | None:
+    """A sum of values of loss functions that take means, one of them at least as it was returned.
+
+    The others may have weights. Of what of it is made larger or smaller nothing is said.
+    """
+    marks: list[_Mark] = []
+    plain: list[_Mark] = []
+    waiting = [(root, True)]
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            break
+        node, is_plain = waiting.pop()
+        mark, name, after = _metadata(node).get(_KEY), node.name(), next_nodes(node)
+        if isinstance(mark, _Mark):
+            marks.append(mark)
+            plain += [mark] if is_plain else []
+        elif name == "AddBackward0" and len(after) == 2 and getattr(node, "_saved_alpha", 1) == 1:
+            waiting += [(each, is_plain) for each in reversed(after)]
+        elif name in _BY_NUMBER and len(after) == 1 and (number_of_factor(node) or 0.0) > 0:
+            waiting.append((after[0], False))
+        elif name in SAME_VALUE and len(after) == 1:
+            waiting.append((after[0], is_plain))
+        else:
+            return None
+    if waiting or len(marks) < 2 or not plain or not all(mark.is_mean for mark in marks):
+        return None
+    name = "+".join(mark.name for mark in marks)
+    first = plain[0]
+    return Root(True, name, first.number, 1, False, True, True, first.labels, first.line)
 
 
 def _penalised_log(root: Any) -> Root | None:

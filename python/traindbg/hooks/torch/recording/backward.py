@@ -6,7 +6,8 @@ Gradients themselves are looked at where an optimizer is about to step.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
@@ -24,7 +25,6 @@ from traindbg.hooks.torch.steps.drivers import SKIPPED_UNTIL_A_STEP
 from traindbg.hooks.torch.updates.gradients import GRADIENTS_BEFORE, first_not_finite, is_not_finite
 
 if TYPE_CHECKING:
-    import weakref
     from collections.abc import Sequence
 
     from traindbg.hooks.torch.base.guard import Guard
@@ -58,6 +58,15 @@ class Host(Protocol):
     def in_backward(self) -> StepsInBackward: ...
     @property
     def threads(self) -> Threads: ...
+
+
+class _Leftover(NamedTuple):
+    """A gradient that was there before the first pass of the step, as the last one found it."""
+
+    parameter: weakref.ref[torch.Tensor]
+    gradient: int  # its id
+    version: int
+    is_told: bool = False  # that the first pass did not add to it
 
 
 class BackwardObserver:
@@ -95,6 +104,7 @@ class BackwardObserver:
         self._dense_weights = DenseWeights(tensors)
         self._looks_from = _PASSES_UNTIL_A_LOOK
         self._last_passes = 0  # of the step under way, at the last look
+        self._leftover: _Leftover | None = None  # which no pass of the step has added to up to now
 
     @boundary("backward")
     def backward_begins(self, tensors: Any, retains: bool) -> None:
@@ -145,6 +155,7 @@ class BackwardObserver:
             if self._hot.due & (_LOOP | _CLASSES) and type(root) is torch.Tensor:
                 guarded("labels", self._losses.take_picked, root)
         elif self._hot.due & _LOOP:
+            guarded("loop", self._look_before_pass)
             self._take_cleared()
         if self._hot.due & _LOOP:
             guarded("loop", self._facts.kept.pass_begins, self._watched.tables)
@@ -167,6 +178,7 @@ class BackwardObserver:
         roots = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         root = whole_here(roots[0]) if roots else None
         guarded("slopes", self._facts.loop.slopes.grad_begins, outputs, inputs, goes_on)
+        guarded("added numbers", self._facts.loop.added_numbers.grad_begins)
         self._is_of_training = self._by_hand.wants(root, inputs)
         if self._is_of_training:
             self._by_hand.pass_begins(root)
@@ -177,6 +189,7 @@ class BackwardObserver:
     def grad_ended(self, inputs: Sequence[Any], gradients: Any, retains: bool) -> None:
         """It returned the gradients."""
         guarded("slopes", self._facts.loop.slopes.grad_ended, gradients)
+        guarded("added numbers", self._facts.loop.added_numbers.grad_ended)
         if self._is_of_training:
             self._is_of_training = False
             self._ended(retains)
@@ -187,6 +200,7 @@ class BackwardObserver:
         self._facts.loop.backward_ended(retains)
         if self._hot.due & _LOOP:
             guarded("loop", self._facts.kept.pass_ended, self._watched.tables)
+            guarded("loop", self._tell_added)
         if self._drivers.is_unstepped:
             guarded("unstepped", self._facts.unstepped.backward_ended)
         looks = self.thrown_away > 0 or self._hot.passes <= self._looks_from + _PASSES_WITH_A_LOOK
@@ -269,6 +283,7 @@ class BackwardObserver:
 
     def _take_leftover(self) -> None:
         """Of the first pass of the step: the gradient that it found."""
+        self._leftover = None
         found = self._drivers.smallest()
         if found is None:
             return
@@ -278,6 +293,33 @@ class BackwardObserver:
             name = "loop/gradient_before_backward"
             tensor_id = self._tensors.id_of(name, "loop", gradient, module=path)
             self._tensors.take(_TRAIN, tensor_id, gradient)
+            self._leftover = _Leftover(weakref.ref(smallest), id(gradient), gradient._version)
+
+    def _look_before_pass(self) -> None:
+        """A further pass begins: the loop may have set the gradient since the one before."""
+        found = self._leftover
+        parameter = None if found is None else found.parameter()
+        gradient = None if parameter is None else parameter.grad
+        if found is not None and gradient is not None:
+            self._leftover = found._replace(gradient=id(gradient), version=gradient._version)
+
+    def _tell_added(self) -> None:
+        """A pass has ended: whether it added to the gradient that the first one of the step found.
+
+        It does not where it goes through a copy of the model, and the loop sets the gradient.
+        """
+        found = self._leftover
+        parameter = None if found is None else found.parameter()
+        if found is None or parameter is None:
+            return
+        gradient = parameter.grad
+        known = (found.gradient, found.version)
+        is_added = gradient is None or (id(gradient), gradient._version) != known
+        self._leftover = None if is_added else found._replace(is_told=True)
+        if not found.is_told:
+            self._tensors.tell("gradient_added_to", float(is_added))
+        elif is_added:
+            self._tensors.tell("gradient_added_to_later", 1)
 
     def _take_cleared(self) -> None:
         """Of a further pass of the step: tells that gradients were cleared since the one before."""

@@ -51,8 +51,10 @@ from traindbg.hooks.torch.losses.root import Root, mark_loss, root_of
 from traindbg.hooks.torch.losses.scores import cuts_off_raw_scores, is_made_of_raw_scores
 from traindbg.hooks.torch.losses.seam import ignores_seam
 from traindbg.hooks.torch.losses.through_time import ThroughTime
+from traindbg.hooks.torch.steps.added_numbers import AddedNumbers
 from traindbg.hooks.torch.steps.slopes import Slopes
 from traindbg.hooks.torch.updates.frozen import Frozen, SaidToTrain
+from traindbg.hooks.torch.updates.frozen_groups import FrozenGroups
 from traindbg.hooks.torch.updates.left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch.updates.outside import copies_among
 from traindbg.hooks.torch.updates.resume import are_fresh, ask_fresh
@@ -180,6 +182,8 @@ class LoopObserver:
         self._frozen = Frozen(teller.later)
         self._said_to_train = SaidToTrain()
         self._is_said = False
+        self._frozen_groups = FrozenGroups()
+        self._is_group_frozen = False
         self._ever_reached = Identities()
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
@@ -204,6 +208,7 @@ class LoopObserver:
         self._returned: ReturnedGradients | None = None
         self._untrained = Untrained(teller, models)
         self.slopes = Slopes(teller, models, hot)
+        self.added_numbers = AddedNumbers(teller, models, hot)
         self._first: set[str] = set()  # modules that run before all that are trained, and are not
 
     # Moments of a step.
@@ -220,6 +225,7 @@ class LoopObserver:
         self._before = self._gradients()
         self._untrained.begin()
         self.slopes.begin()
+        self.added_numbers.begin()
         is_few = self._calls_seen < _MOST_CALLS_SEEN
         wants_calls = self._wants_calls and (is_few or self._untrained.wants_calls())
         if wants_calls and not compiler_in_use():
@@ -243,6 +249,7 @@ class LoopObserver:
         self._end_hooks_of_graph()
         self._untrained.clear()
         self.slopes.clear()
+        self.added_numbers.clear()
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
         self._returned = None
@@ -260,6 +267,7 @@ class LoopObserver:
     def forget(self) -> None:
         """The losses that were looked at are of another training, or of other models."""
         self.slopes.forget()
+        self.added_numbers.forget()
         self._fields.forget()
         self.given_in_evaluation.forget()
         self._left_out.forget()
@@ -315,6 +323,7 @@ class LoopObserver:
         self._lines.add(of_loss or sources.here())
         self._untrained.backward_begins(root, self._passes)
         self.slopes.backward_begins(root)
+        self.added_numbers.backward_begins(root)
 
     def rows_returned(self) -> set[int]:
         """How many rows there are of what models returned since the last call of `returned`."""
@@ -491,6 +500,7 @@ class LoopObserver:
         self._tell_passes()
         self._tell_values()
         self.slopes.tell()
+        self.added_numbers.tell()
         if self._passes > 0:
             self.modes.tell(held, self._reached)
         self._left_out.tell(self._parameters(), self._reached, self.modules, step)
@@ -504,6 +514,7 @@ class LoopObserver:
         self.is_open = False
         self._tell_values()
         self.slopes.tell()
+        self.added_numbers.tell()
         if self._passes > 0:
             self.modes.tell([], self._reached)
         if self._reached:  # torch.autograd.grad leaves no trace in a parameter
@@ -769,6 +780,7 @@ class LoopObserver:
             if (own := list(module.named_parameters(recurse=False)))
         ]
         self._tell_said_to_train()
+        self._tell_frozen_group()
         if reached:
             self._untrained.tell_zeros(mine, reached)
         if not is_missing and all(p.requires_grad for p in self._parameters()):
@@ -849,6 +861,15 @@ class LoopObserver:
         elif self._is_said:
             self._teller.fact("said_to_train", 0)
         self._is_said = bool(found)
+
+    def _tell_frozen_group(self) -> None:
+        """Of an optimizer's group that has nothing to train."""
+        group = self._frozen_groups.find(self._models.optimizers(), self.modules())
+        if group is not None:
+            self._teller.fact("frozen_group", group.parameters, group.place)
+        elif self._is_group_frozen:
+            self._teller.fact("frozen_group", 0)
+        self._is_group_frozen = group is not None
 
     def _tell_frozen(self, frozen: set[str], places: Places, order: dict[int, bool]) -> None:
         """Of modules that stay as they were initialised. `order`: as `Calls` has it."""

@@ -18,6 +18,7 @@ from traindbg.hooks.torch.base.device import capturing_graph, own_operations
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.data.channels import ChannelOrder
+from traindbg.hooks.torch.data.chosen_rows import ChosenRows
 from traindbg.hooks.torch.data.columns import COLUMNS, Look, is_table
 from traindbg.hooks.torch.data.hazards import HazardObserver
 from traindbg.hooks.torch.data.loaders import (
@@ -50,6 +51,7 @@ from traindbg.hooks.torch.probes.mixing import MixingObserver
 from traindbg.hooks.torch.probes.probe import Probes
 from traindbg.hooks.torch.recording.loop import LoopObserver
 from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.text.called import called
 from traindbg.hooks.torch.text.rounds import rounds
 from traindbg.hooks.torch.updates.clips import Clips
 from traindbg.hooks.torch.updates.foreign import NOTHING_LEFT, ForeignGradients
@@ -57,6 +59,7 @@ from traindbg.hooks.torch.updates.frozen_turns import FrozenTurns
 from traindbg.hooks.torch.updates.kept import KeptGradients
 from traindbg.hooks.torch.updates.left_behind import LeftBehind
 from traindbg.hooks.torch.updates.left_out import in_any_optimizer
+from traindbg.hooks.torch.updates.masters import masters_of
 from traindbg.hooks.torch.updates.reductions import Reductions
 from traindbg.hooks.torch.updates.schedules import schedules
 from traindbg.hooks.torch.updates.unstepped import Unstepped
@@ -147,6 +150,7 @@ class Facts:
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
         self._averages = Averages(watched)
+        self._asked_masters = False
         self._copies = Copies(watched, hot, self._copy_called)
         self._copy: Found | None = None  # was called, and no loss was heard yet
         self._calls_at_loss: dict[str, int | None] = {}  # of watched models, by the loss function
@@ -158,6 +162,7 @@ class Facts:
         self._own_statistics = OwnStatistics(self._rows)
         self._channels = ChannelOrder()
         self._neighbours = Neighbours()
+        self._chosen = ChosenRows()
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
         self.written = WrittenEvaluations(hot, patches.listen_to_numbers)
@@ -181,12 +186,14 @@ class Facts:
         self._own_statistics.forget()
         self._channels.forget()
         self._neighbours.forget()
+        self._chosen.forget()
         self._own_tokens = 0
         self.random.forget()
         self.turns.forget()
         self.unsaid.forget()
         self.loop.forget()
         self._averages.forget()
+        self._asked_masters = False
         self._copies.forget()
         self._copy = None
         self._calls_at_loss = {}
@@ -274,6 +281,7 @@ class Facts:
         if mode == _EVAL and number == 0:
             guarded("loop", self.loop.modes.called_in_evaluation)
             guarded("unsaid", self.unsaid.given, tensor, self._hot.steps, self._tensors.later)
+            guarded("chosen", self._chosen.evaluated, tensor)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
@@ -293,6 +301,7 @@ class Facts:
                 elif self._places is None:
                     self._places = places_in_containers(tensor)
                 self._tensors.tell("input_in_containers", self._places or 0)
+                guarded("chosen", self._tell_chosen, tensor, is_kept)
             self._input = self._last_input = weakref.ref(tensor)
             self._keep(tensor)
             self._last_shape = tensor.shape
@@ -305,6 +314,13 @@ class Facts:
             is_behind_series = len(self._last_shape) == 3 and tensor.dim() == 2
             if is_behind_series and is_table(tensor) and tensor.shape[1] > 1:
                 self._further_table = weakref.ref(tensor), number
+
+    def _tell_chosen(self, tensor: torch.Tensor, is_kept: bool) -> None:
+        """Of how many times as many rows the same ones are chosen again and again."""
+        if len(self._watched.watchers) == 1:
+            times = self._chosen.trained(tensor, self._hot.steps, is_kept)
+            if times is not None:
+                self._tensors.tell("input_chosen_anew_of", times)
 
     def _keep(self, tensor: torch.Tensor) -> None:
         is_small = tensor.numel() <= _MOST_KEPT_VALUES and not tensor.requires_grad
@@ -331,7 +347,8 @@ class Facts:
             trained = [model for model in models if model is not None and model.training]
             is_evaluation = not trained
             self.forgotten.model_called(trained[0] if trained else None, tensor, self._hot.steps)
-            self._rows.given(tensor, is_evaluation, self._hot.steps)
+            is_held_out = is_evaluation and bool(guarded("called", called.is_held_out))
+            self._rows.given(tensor, is_evaluation, self._hot.steps, is_held_out=is_held_out)
             guarded("own statistics", self._own_statistics.given, tensor, self._hot.steps)
             if is_evaluation:
                 guarded("channels", self._channels.given, tensor, self._hot.steps)
@@ -644,6 +661,7 @@ class Facts:
         """A step ends that no optimizer made: tells what does not speak of one."""
         self._kept_input = None
         guarded("loop", self.loop.ends_by_hand)
+        guarded("masters", self._tell_masters)
         guarded("sequences", self._tell_sequences)
         guarded("mixing", self._tell_mixing)
         guarded("hazards", self._tell_hazards)
@@ -696,6 +714,15 @@ class Facts:
         """What works over the samples of the step's batch."""
         for name, value, place in self.mixing.facts():
             self._tensors.fact(name, value, place)
+
+    def _tell_masters(self) -> None:
+        """Of weights in 16 bits that no optimizer has: whether one has them in float32."""
+        if self._hot.due & _LOOP and not self._asked_masters and self._hot.steps > 0:
+            self._asked_masters = True
+            models = self._watched.models()
+            count = masters_of(weight for model, _ in models for weight in model.parameters())
+            if count > 0:
+                self._tensors.tell("masters_of_weights", float(count), always=True)
 
     def _tell_averages(self) -> None:
         """Whether averages of the weights still follow them."""

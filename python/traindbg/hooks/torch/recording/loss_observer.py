@@ -248,8 +248,8 @@ class LossObserver:
             guarded("loop", self._facts.loss_computed, mode, name, value, args, kwargs)
             if mode == _TRAIN:
                 guarded("bends", self._tell_bend, name, args, kwargs)
-        if mode == _EVAL and (value.numel() == 1 or due & ARGUMENTS):
-            self._evaluations.names.add(name)
+        if mode == _EVAL and (value.numel() == 1 or due & ARGUMENTS or not self._is_any_training()):
+            self._evaluations.names.add(name)  # else it may choose rows of the training's batch
         if value.numel() != 1:
             self._session.skip()  # reduction="none"
             if mode == _TRAIN and due & _LOOP:
@@ -266,6 +266,8 @@ class LossObserver:
         whose = self._hot.whose_turn() if mode == _TRAIN else ""
         mark += f"@{whose}" if whose else ""
         is_further = mark != (self._micro.loss_mark if mode == _TRAIN else "")
+        if mode == _TRAIN and self._is_beside(value) and not self.users_want_arguments:
+            return
         is_judged = name in CLASSIFIERS and due & _CLASSES and not is_further
         if is_judged and not self._facts.loop.is_for_a_model():
             if name not in OF_TWO:
@@ -279,6 +281,13 @@ class LossObserver:
                 self._tensors.take(mode, self._tensors.id_of(full, role, tensor), tensor)
                 if role == "label" and mode == _TRAIN and self._drivers.is_at_the_start():
                     guarded("labels", self._facts.compare_with_input, tensor)
+
+    def _is_beside(self, value: torch.Tensor) -> bool:
+        """Whether a loss of a step is one that nothing is trained by, beside one that trains.
+
+        Such as that of a constant, which the model's is compared with: no answer of the model's.
+        """
+        return bool(self._trained_with) and not value.requires_grad
 
     @boundary("losses")
     def _written_told(self, told: Told) -> None:
@@ -377,6 +386,11 @@ class LossObserver:
         bend = bend_of(name, args, kwargs)
         if bend != 1:
             self._tensors.tell(f"loss_bend/{name}", bend)
+
+    def _is_any_training(self) -> bool:
+        """Whether a watched model is in training mode."""
+        models = [watcher.model for watcher in self._watched.watchers]
+        return any(model is not None and model.training for model in models)
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""

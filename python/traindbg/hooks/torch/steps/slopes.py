@@ -18,23 +18,17 @@ thread alone (`_Following`). No tensor is kept.
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.utils import _python_dispatch
 
-from traindbg.hooks.torch.base.compiled import compiler_in_use, our_hooks
-from traindbg.hooks.torch.base.flow import Follower
-from traindbg.hooks.torch.base.guard import guarded
+from traindbg.hooks.torch.base.compiled import compiler_in_use
 from traindbg.hooks.torch.base.leaves import leaves_of
 from traindbg.hooks.torch.base.names import tensors_in
 from traindbg.hooks.torch.base.sources import Line, sources
 from traindbg.hooks.torch.steps import patches
+from traindbg.hooks.torch.steps.following import StepFollower, is_main_thread, numbers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,8 +41,6 @@ if TYPE_CHECKING:
 
 _MOST_FOLLOWED = 3  # steps
 _MOST_STEPS = 10  # due ones, in which it is waited for a slope
-_MOST_OPERATIONS = 10_000  # that are followed in a step
-_WAY_NANOS = 4_000  # of an operation into Python and back, which cannot be timed from there
 _SOURCE = "slope"
 _PRODUCTS = frozenset({"bmm", "div", "dot", "mm", "mul", "mv"})
 # Nothing would go back through these either if there were a graph.
@@ -60,90 +52,29 @@ _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
 
-def _is_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
-
-
-def _numbers_in(value: Any) -> list[torch.Tensor]:
-    """Its plain tensors; but what is true or false, or an index, has no gradient."""
-    return [
-        tensor
-        for _, tensor in tensors_in(value)
-        if type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and tensor.layout == torch.strided
-        and (tensor.is_floating_point() or tensor.is_complex())
-    ]
-
-
-class _Following(Follower):
-    """Follows slopes through the operations of a step: a mode of the main thread, until `end`.
-
-    Of that thread alone, because only a mode's own thread can take it off, and a thread that ends
-    with one can end the process. Where another thread calls `end`, the mode falls silent, and goes
-    with the next call of a module.
-    """
+class _Following(StepFollower):
+    """Follows slopes through the operations of a step. Ends when a model is given one."""
 
     def __init__(self, hot: HotPath, modules: set[int]) -> None:
         """`hot` holds the time's account; `modules`: ids of the watched models' modules."""
-        super().__init__({})
-        self._hot = hot
+        super().__init__(hot)
         self._modules = modules
-        self._operations = 0
-        self._is_entered = False
         # Those that were detached share the memory of a slope; by their ids.
         self._constants: dict[int, weakref.ref[torch.Tensor]] = {}
-        self._handle = register_module_forward_pre_hook(self._called)
-        our_hooks.add(self._handle.id)
-        _all.add(self)
-
-    @property
-    def is_lost(self) -> bool:
-        """There were too many operations."""
-        return self._operations >= _MOST_OPERATIONS
-
-    def go_on(self) -> None:
-        """Begins, or ends a pause."""
-        if self.is_on and torch._C._len_torch_dispatch_stack() == 0:
-            self.__enter__()
-            self._is_entered = True
-
-    def pause(self) -> None:
-        """Takes the mode off, but not from under one of the training's own."""
-        if self._is_entered and _python_dispatch._get_current_dispatch_mode() is self:
-            self.__exit__(None, None, None)
-            self._is_entered = False
-
-    def end(self) -> None:
-        """For good. Anybody may call it, and again."""
-        self.is_on = False
-        self.pause()
-        if not self._is_entered:
-            self._handle.remove()
-            our_hooks.discard(self._handle.id)
 
     def of(self, tensor: torch.Tensor) -> frozenset[str]:
         constant = self._constants.get(id(tensor))
         is_constant = constant is not None and constant() is tensor
         return frozenset() if is_constant else super().of(tensor)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **kwargs) if kwargs else func(*args)
-        begin = time.perf_counter_ns()
-        if self.is_on:
-            guarded("slopes", self._follow, func, args, kwargs or {}, result)
-            self._operations += 1
-            self.is_on = not self.is_lost
-        self._hot.nanos += time.perf_counter_ns() - begin + _WAY_NANOS
-        return result
-
     def _follow(self, operation: Any, args: Any, kwargs: Any, result: Any) -> None:
         name = operation.overloadpacket.__name__.rstrip("_")
         if name in _WITHOUT_GRADIENT:
             return
-        given = _numbers_in(args[:2] if name.startswith(_WITH_WEIGHTS) else (args, kwargs))
+        given = numbers_in(args[:2] if name.startswith(_WITH_WEIGHTS) else (args, kwargs))
         if name in _PRODUCTS and any(tensor.requires_grad for tensor in given):
             given = [tensor for tensor in given if tensor.requires_grad]
-        made = _numbers_in(result)
+        made = numbers_in(result)
         super()._follow(operation, tuple(given), {}, made)
         if self._constants or name == "detach":
             self._keep_constant(name, given, made)
@@ -162,31 +93,10 @@ class _Following(Follower):
             if tensor.untyped_storage()._cdata in constant:
                 self._constants[id(tensor)] = weakref.ref(tensor)
 
-    def _called(self, module: nn.Module, args: Any) -> None:
-        if _is_compiling():
-            return
-        if not self.is_on:
-            self.end()
-        elif id(module) in self._modules and _is_main_thread():
-            begin = time.perf_counter_ns()
-            guarded("slopes", self._look_at_call, args)
-            self._hot.nanos += time.perf_counter_ns() - begin
-
-    def _look_at_call(self, args: Any) -> None:
+    def module_called(self, module: nn.Module, args: Any) -> None:
         """A model that is given what was made of a slope shows what that is for."""
-        if any(map(self.of, _numbers_in(args))):
+        if id(module) in self._modules and any(map(self.of, numbers_in(args))):
             self.end()
-
-
-_all: weakref.WeakSet[_Following] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for following in list(_all):
-        following.end()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Slopes:
@@ -250,7 +160,7 @@ class Slopes:
     def grad_ended(self, gradients: Any) -> None:
         """It returned these."""
         asked, self._asked = self._asked, set()
-        if not _is_main_thread():
+        if not is_main_thread():
             return
         slopes = [g for _, g in tensors_in(gradients) if type(g) is torch.Tensor]
         slopes = [slope for slope in slopes if not slope.requires_grad]
@@ -270,7 +180,7 @@ class Slopes:
         if following is None or not following.is_on:
             return
         following.end()
-        if any(map(following.of, _numbers_in(root))):
+        if any(map(following.of, numbers_in(root))):
             self._found = any(id(leaf) in self._weights for leaf in leaves_of(root))
 
     def tell(self) -> None:

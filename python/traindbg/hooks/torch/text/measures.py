@@ -12,7 +12,15 @@ import itertools
 import re
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
-_OF_ORDER = {"auc", "auroc", "roc", "auprc", "gini", "logloss", "ndcg", "brier"}
+_OF_ORDER = {
+    *("auc", "auroc", "roc", "auprc", "gini", "logloss", "ndcg", "brier"),
+    # Of risks over time, and of probabilities that are compared with how often it came true.
+    *("concordance", "cindex", "ece", "deviance"),
+}
+_PAIRS_OF_ORDER = {
+    *(("average", "precision"), ("c", "index"), ("c", "statistic")),
+    *(("calibration", "error"), ("calibration", "curve"), ("reliability", "diagram")),
+}
 _OF_ANSWERS = {
     *("accuracy", "acc", "recall", "f1", "fbeta", "dice", "iou", "mcc", "kappa", "confusion"),
     *("sensitivity", "specificity", "top1", "topk"),
@@ -35,7 +43,7 @@ def _is_of_order(words: list[str]) -> bool:
         is_curve
         or is_area
         or not _OF_ORDER.isdisjoint(words)
-        or (("average", "precision") in _pairs(words))
+        or not _PAIRS_OF_ORDER.isdisjoint(_pairs(words))
     )
 
 

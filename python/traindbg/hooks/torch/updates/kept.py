@@ -2,7 +2,8 @@
 
 The loss of one optimizer may leave gradients in the parameters of another, which clears them before
 its own pass: they are no fault. So each optimizer is followed from one of its steps to its next:
-its smallest gradient is the same tensor as then, and was not zero when any backward pass began.
+its smallest gradient is the same tensor as then, was not zero when any backward pass began, and a
+pass has added to it: gradients that the loop computes and writes there itself are not summed.
 
 What is kept are weak references. No device is waited for: of gradients there nothing is told.
 """
@@ -58,6 +59,11 @@ class KeptGradients:
             weakref.WeakKeyDictionary()
         )
         self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # And at which version it was when the pass under way began, until one has changed it.
+        self._versions: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._added: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
         # Of these: a pass left gradients, in this parameter for one, and no step of theirs used
         # them up to now; and of these, they were there when the first one stepped after the pass.
@@ -98,10 +104,17 @@ class KeptGradients:
                 with own_operations():
                     if not bool(local_part(gradient).any()):
                         self._cleared.add(optimizer)
+                self._versions[optimizer] = gradient._version
             self._passes[optimizer] = self._passes.get(optimizer, 0) + 1
 
     def pass_ended(self, tables: Mapping[torch.optim.Optimizer, Parameters]) -> None:
         """A backward pass has ended."""
+        for optimizer, version in list(self._versions.items()):
+            since = self._since.get(optimizer)
+            gradient = None if since is None else since.gradient()
+            if gradient is not None and gradient._version != version:
+                self._added.add(optimizer)
+        self._versions.clear()
         if len(tables) < 2:
             return
         for optimizer in list(tables):
@@ -139,14 +152,17 @@ class KeptGradients:
         self._is_clear = False
         since = self._since.pop(optimizer, None)
         passes, is_cleared = self._passes.pop(optimizer, 0), optimizer in self._cleared
+        is_added = optimizer in self._added
         self._cleared.discard(optimizer)
+        self._added.discard(optimizer)
         smallest = table.smallest
         gradient = None if smallest is None else smallest.grad
         if gradient is not None:
             self._since[optimizer] = _Since(weakref.ref(gradient))
         if since is None or passes == 0:
             return None
-        return not is_cleared and gradient is not None and since.gradient() is gradient
+        is_same = gradient is not None and since.gradient() is gradient
+        return is_same and is_added and not is_cleared
 
     def shares_pass(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether another one stepped after the same backward pass. Called before its step."""

@@ -53,6 +53,7 @@ class LeftOut:
         self._elsewhere = Identities()  # that some optimizer has, or that are trained by hand
         self._frozen = Identities()  # at some look, and never trainable before
         self._trainable = Identities()  # at some look
+        self._had = Identities()  # that an optimizer which is known has, or had once
         self._outside = Outside()
         self._waiting = Waiting(teller)
 
@@ -81,6 +82,8 @@ class LeftOut:
     ) -> None:
         """Of a step. `reached`: ids of what backward changed in it; `modules`: by their names."""
         held = self.held()
+        for optimizer in self._models.optimizers():
+            self._had.remember(parameters_of(optimizer))
         found: list[tuple[torch.Tensor, Owner]] = []
         owners = self._models.owners()
         is_seen: set[int] = set()
@@ -128,11 +131,11 @@ class LeftOut:
         if kept:
             held_by = modules()
             fresh = are_fresh([(held_by.get(o.module), o.path, p) for p, o in kept])
-            # Of weights that came from elsewhere, it may be meant.
-            is_loaded = (
-                False in fresh
-                and True not in fresh
-                and any(
+            # Of weights that came from elsewhere, it may be meant; so of those that an optimizer of
+            # this training had before: a later stage goes without them.
+            is_loaded = True not in fresh and (
+                all(id(p) in self._had for p, _ in kept)
+                or any(
                     is_it is False and checkpoints.may_be_loaded(p)
                     for is_it, (p, _) in zip(fresh, kept, strict=True)
                 )
