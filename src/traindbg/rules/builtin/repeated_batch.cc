@@ -22,24 +22,25 @@ const model::RuleInfo kRepeatedBatch = {
     .when =
         "The model gets the same inputs, bit for bit, at each of `steps` training steps in a row, although "
         "there is more data. Also, an evaluation resets the random numbers that training draws.\n"
-        "- Same inputs (warning): the model's inputs have one fingerprint in each of `steps` training "
-        "steps in a row, and one of the following signs shows more data.\n"
+        "- Same inputs (warning): the model's inputs have one fingerprint in each of `steps` training steps "
+        "in a row, and one of the following signs shows more data.\n"
         "- Sign: a DataLoader of more than one batch was asked for batches in training.\n"
         "- Sign: the batch is a slice of a tensor with at least four times as many rows.\n"
         "- Sign: one evaluation has at least two batches of the same size.\n"
-        "- Sign: the very same tensor lies in four places of lists, as batches do that were all written "
-        "into one buffer.\n"
+        "- Sign: the very same tensor lies in four places of lists, as batches do that were all written into "
+        "one buffer.\n"
         "- Sign, after three times `steps` steps: the batch is another tensor each time, no loader has one "
-        "batch only, and it has 2^n rows (8 to 256) of at least 5 values. Rows of 4 values are enough "
-        "where an evaluation has at least eight times as many rows. All combinations of bits do not count.\n"
+        "batch only, and it has 2^n rows (8 to 256) of at least 5 values. Rows of 4 values are enough where "
+        "an evaluation has at least eight times as many rows. All combinations of bits do not count, nor "
+        "inputs that had another size at some step.\n"
         "- Sign, after three times `steps` steps: the batch is another tensor each time, and its rows are "
         "found in a tensor with at least eight times as many. They lie there in no order, and nothing keeps "
         "which they are; or they lie one after the other, and the tensor's rows are kept singly. The model "
         "is evaluated on other rows, none of them of that tensor.\n"
         "- Note only (info): no such sign after three times `steps` steps. Training on all data at once "
         "looks the same.\n"
-        "- Memorised on purpose (info): the very same tensor, made once, is given at each step, and the "
-        "sign of four places in lists is not there.\n"
+        "- Memorised on purpose (info): the very same tensor, made once, is given at each step, and the sign "
+        "of four places in lists is not there.\n"
         "- The note becomes a warning where that tensor comes from a DataLoader of more batches and the "
         "model is evaluated on other data (twice, where no loss of it is computed).\n"
         "- Random numbers set back (warning): after each of three evaluations in a row, a random number "
@@ -86,6 +87,8 @@ class RepeatedBatch final : public Rule {
         if (values_ == 0) {
             std::tie(values_, size_) = inputs_of(step);
             take_rows(step);
+        } else if (const auto values = std::get<0>(inputs_of(step)); values > 0 && values != values_) {
+            has_other_sizes_ = true;
         }
         if (const auto rows = loop_fact(step, "rows_unscored_of"); rows && rows_ > 0)
             times_evaluated_ = std::max(times_evaluated_, rows->value / rows_);
@@ -137,6 +140,8 @@ class RepeatedBatch final : public Rule {
         if (is_made_anew && chosen_of_ >= kTimes) return "chosen";
         // A part's input, of a model that is not called itself, may be made of all data, as features are.
         const bool is_models_own = tensor_.find('.') == std::string::npos;
+        // Of steps in which something else than the batch comes first, a look at a fixed sample, say.
+        if (has_other_sizes_) return "";
         if (looks_like_batch_ && is_made_anew && (is_models_own || evaluates_others_)) return "size";
         if (is_few_ && is_made_anew && times_evaluated_ >= kTimes) return "evaluated";
         return "";
@@ -332,8 +337,9 @@ class RepeatedBatch final : public Rule {
     double in_loader_ = 0, in_storage_ = 0;
     double chosen_of_ = 0;  // rows of the tensor that the batch's are chosen of anew, in batches
     bool looks_like_batch_ = false;
-    double in_containers_ = 0;  // places at which that tensor lay, at the last look
-    bool is_kept_ = false;      // the very same tensor was given at the last look
+    bool has_other_sizes_ = false;  // inputs of other steps than the first have
+    double in_containers_ = 0;      // places at which that tensor lay, at the last look
+    bool is_kept_ = false;          // the very same tensor was given at the last look
     model::StepIndex first_ = 0;
     std::string tensor_, firing_;
 };
