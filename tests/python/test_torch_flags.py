@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import dataclasses
 import textwrap
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from traindbg.hooks.torch.text.flags import without_dead_branches
+from traindbg.hooks.torch.text.rounds_text import read
 
 
 def _left(source: str, **variables) -> str:
@@ -29,26 +29,21 @@ def _left(source: str, **variables) -> str:
         ("healthy and unknown()", False),
         ("fast or unknown()", True),
         ("options.steps", False),
-        ("Config.anneals", True),
+        ("options.anneals", True),
     ],
 )
 def test_a_branch_that_a_flag_decides_is_taken_or_gone(test, is_taken):
-    class Config:
-        anneals = True
-
     source = f"""\
         options = parser.parse_args()
         healthy, seed = options.healthy, 3
         fast = True
-        class Config:
-            anneals = True
         def epoch():
             if {test}:
                 scheduler.step()
             return (1 if {test} else 2)
         """
-    options = argparse.Namespace(steps=False)
-    left = _left(source, options=options, healthy=False, fast=True, Config=Config)
+    options = argparse.Namespace(steps=False, anneals=True)
+    left = _left(source, options=options, healthy=False, fast=True)
     assert ("scheduler.step()" in left) == is_taken
     assert ("return 1" in left) == is_taken
     assert ("return 2" in left) == (not is_taken)
@@ -69,20 +64,18 @@ def test_a_branch_that_a_flag_decides_is_taken_or_gone(test, is_taken):
         "count = 0\nif count: go()",  # no flag
         "options = parse()\noptions.steps = True\nif options.steps: go()",
         "options = parse()\nsetattr(options, 'steps', True)\nif options.steps: go()",
-        "options = parse()\nif options.computed: go()",
+        "options = parse()\nif stopper.stops: go()",  # as the object says by then
+        "model = Net()\nif model.training: go()",
         "import on\nif on: go()",
     ],
 )
 def test_what_may_have_another_value_is_left_as_it_is(source):
-    class Options:
-        def __init__(self):
-            self.steps = False
+    class Stopper:
+        stops = False
 
-        @property
-        def computed(self):
-            raise AssertionError("it was called")
-
-    variables = {"on": False, "count": 0, "options": Options()}
+    options = argparse.Namespace(steps=False)
+    variables = {"on": False, "count": 0, "options": options, "stopper": Stopper()}
+    variables["model"] = torch.nn.Linear(2, 2).eval()
     if "import" in source:
         variables["on"] = ast  # what it stands for is no flag
     assert "go()" in _left(source, **variables)
@@ -92,11 +85,8 @@ def test_nothing_is_known_without_variables():
     assert "go()" in _left("on = False\nif on: go()")
 
 
-def test_the_fields_of_an_object_are_flags():
-    @dataclasses.dataclass
-    class Settings:
-        warm: bool = True
-        cold: bool = False
-
-    source = "settings = Settings()\nif settings.cold: go()\nelif settings.warm: stay()"
-    assert _left(source, settings=Settings()) == "settings = Settings()\nstay()"
+def test_a_text_of_many_branches_is_read_all_the_same(tmp_path):
+    branches = "".join(f"elif kind == {i}: pass\n" for i in range(2_000))
+    path = tmp_path / "long.py"
+    path.write_text(f"on = False\nif on: pass\n{branches}")
+    read(str(path), {"on": False}, ())

@@ -115,4 +115,13 @@ def test_a_target_that_goes_on_in_the_input_is_told_apart():
         assert found.again == 1
     assert begins_with_last(given, given[:, 1:]).given == 0
     assert begins_with_last(given, x[:, STEPS : STEPS + 1]) is None  # no second target
-    assert begins_with_last(torch.ones(32, 6), torch.ones(32, 3)).changed == 0
+    assert begins_with_last(torch.ones(32, 8), torch.ones(32, 3)).changed == 0
+
+
+def test_what_is_no_series_may_begin_with_the_last_value_given():
+    given, wanted = cut(1)
+    assert begins_with_last(given[:, -8:], wanted).given == 1
+    assert begins_with_last(given[:, -7:], wanted) is None
+    features = torch.randn(32, 9)  # in no order of time
+    target = torch.cat([features[:, -1:], torch.randn(32, 2)], 1)
+    assert begins_with_last(features, target).given == 0

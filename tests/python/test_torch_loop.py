@@ -495,13 +495,29 @@ def validation(watch, kind: str):
         model.train()
 
 
+class Tasks(nn.Module):
+    """A body that several tasks share; each has a head of its own."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.body = mlp()
+        self.heads = nn.ModuleList(nn.Linear(3, 3) for _ in range(count))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)
+
+
 def accumulation(watch, kind: str):
-    model = mlp()
+    model = Tasks(4) if kind == "tasks" else mlp()
     optimizer = torch.optim.Adam(model.parameters()) if kind == "adam" else sgd(model, 0.05)
     watch(model)
     for step in range(STEPS):
         optimizer.zero_grad()
-        if kind == "two_losses":
+        if kind == "tasks":  # each with a head of its own
+            for number, head in enumerate(model.heads):
+                x, y = batch(4 * step + number)
+                F.cross_entropy(head(model(x)), y).backward()
+        elif kind == "two_losses":
             x, y = batch(step)
             out = model(x)
             F.cross_entropy(out, y).backward(retain_graph=True)
@@ -681,6 +697,7 @@ CASES = {
                 "divided",
                 "divided_terms",
                 "terms_divided",
+                "tasks",
                 "sum",
                 "adam",
                 "two_losses",

@@ -281,6 +281,20 @@ def test_gradients_that_the_loop_sets_are_not_summed(run_dir, is_in_place):
     assert set(told) == {0.0}
 
 
+def test_gradients_of_inference_mode_are_looked_at_without_versions(run_dir, monkeypatch):
+    monkeypatch.setenv("TRAINDBG_STRICT", "1")
+    server = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(server.parameters(), lr=0.01)
+    with td.watch(server, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]):
+        for _ in range(8):
+            client = trained_copy(server, torch.randn(8, 4))
+            with torch.inference_mode():
+                for ours, theirs in zip(server.parameters(), client.parameters(), strict=True):
+                    ours.grad = ours - theirs
+            optimizer.step()
+    assert td.Run(run_dir).names("^loop/")
+
+
 @pytest.mark.parametrize("takes", ["backward", "backward of another first", "grad"])
 def test_whether_a_pass_adds_to_the_gradient_that_is_there(run_dir, takes):
     model, other = nn.Linear(4, 2), nn.Linear(4, 2)

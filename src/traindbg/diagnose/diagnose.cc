@@ -205,8 +205,8 @@ std::optional<Weight> unshuffled(const Symptoms& symptoms) {
         finding = symptoms.find("targets_in_order");
         if (finding == nullptr) return std::nullopt;
         return Weight{0.85,
-                      "Batches come in the order of their targets, or of an input: each pulls the model to "
-                      "its own. Refuted if the order is that of time and meant, as in online learning, or "
+                      "Batches come in the order of their targets: each pulls the model to its own. Refuted "
+                      "if the order is that of time and meant, as in online learning, or "
                       "with a recurrent net whose state goes on from batch to batch.",
                       finding->fix};
     }

@@ -101,26 +101,19 @@ void InputOrder::close() {
 
 std::optional<InputOrder::Found> InputOrder::in_order(const Table& table) {
     if (table.batches < kFewestBatches) return std::nullopt;
-    std::optional<Found> found;
-    std::size_t columns = 0;
     for (std::size_t i = 0; i < table.spread.size(); ++i) {
         if (!table.rises[i] && !table.falls[i]) continue;
         const double first = middle(table.first, i), last = middle(table.last, i);
         const double spread = table.spread[i] / static_cast<double>(table.batches);
         if (!(std::abs(last - first) > kWay * spread)) continue;
-        if (columns++ == 0) {
-            found = Found{.input = table.name,
-                          .column = i,
-                          .first = first,
-                          .last = last,
-                          .spread = spread,
-                          .batches = table.batches,
-                          .is_of_time = false,
-                          .first_step = 0};
-        }
+        return Found{.input = table.name,
+                     .column = i,
+                     .first = first,
+                     .last = last,
+                     .spread = spread,
+                     .batches = table.batches};
     }
-    if (found) found->is_of_time = table.spread.size() > 1 && 2 * columns > table.spread.size();
-    return found;
+    return std::nullopt;
 }
 
 std::optional<InputOrder::Found> InputOrder::take() {

@@ -2,8 +2,8 @@
 // forgets the other end of that order by the time it comes there again.
 //
 // Both have to show. A column alone may be a time that is meant to go on; losses alone may begin anew where
-// something else does. Together they say that shuffling would help: each pass begins with batches whose loss
-// is far above that of all others.
+// something else does. Together they say that shuffling may help: each pass begins with batches whose loss
+// is far above that of all others. Their rows may also be harder in themselves, which it does not tell.
 //
 // Thread-safety: one thread. Cost: linear in the columns of the first 20 batches, then one number a step.
 #pragma once
@@ -32,10 +32,8 @@ class InputOrder {
         double first = 0, last = 0;  // middle of the column's values, in the first batch and the last
         double spread = 0;           // of the values of a batch: from the least to the greatest
         std::uint64_t batches = 0;
-        bool is_of_time = false;    // most columns do so: windows of a series, say
         double head = 0, rest = 0;  // mean loss of the first batches of the last pass, and of the others
         std::uint64_t passes = 0;
-        model::StepIndex first_step = 0;
     };
 
     // Takes a TRAIN step.

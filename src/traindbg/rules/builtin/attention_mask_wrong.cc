@@ -43,7 +43,8 @@ const model::RuleInfo kAttentionMaskWrong = {
         "rows, heads or batches, which one that is computed of the scores is not.\n"
         "- Later positions only (error): each target is the input's next value, and positions see later "
         "ones and no earlier one.\n"
-        "- Window hidden (warning): every mask over a sequence hides from each position itself and all "
+        "- Window hidden, note only (info): every mask over a sequence hides from each position itself and "
+        "all "
         "neighbours up to one distance, at least 1, and shows all that is further away, which is the larger "
         "part. No other layer that carries something along the sequence is seen, and the targets are not "
         "numbers for each position, which may be what was hidden, nor an input.\n"
@@ -63,7 +64,8 @@ const model::RuleInfo kAttentionMaskWrong = {
         "each head is made by repeat_interleave(heads, dim=0).",
     .healthy =
         "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a mask "
-        "that hides neighbours where a value is to be told by others, or beside layers that see them; a bias "
+        "that hides neighbours where a value is to be told by others, or beside layers or inputs that hold "
+        "them; a bias "
         "that is learned and added to the scores; rows without padding; a small number that makes some "
         "scores a little less, as -5e-4 is, or that takes the place of scores below it.",
     .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
@@ -157,10 +159,12 @@ constexpr std::array<WrongMask, 9> kWrongMasks = {{
     {.fact = "windows_hidden",
      .least = kAny,
      .key = "window",
-     .severity = model::Severity::kWarning,
-     .message = "is the wrong way round: it hides from each position itself and its neighbours within a "
-                "window, and shows all that is further away.",
-     .fix = "Turn the mask round. nn.MultiheadAttention hides what is True: attn_mask=(distance > window). "
+     // The neighbours may come with the input, or be left out as they would tell the answer.
+     .severity = model::Severity::kInfo,
+     .message = "hides from each position itself and its neighbours within a window, and shows all that is "
+                "further away. Unless that is meant, it is the wrong way round.",
+     .fix = "Where the window is to be seen, turn the mask round. nn.MultiheadAttention hides what is True: "
+            "attn_mask=(distance > window). "
             "scaled_dot_product_attention shows it: attn_mask=(distance <= window).",
      .evidence = "masks that hide a window"},
     {.fact = "padding_hidden_as_queries",

@@ -155,8 +155,9 @@ class ConstantOutput final : public Rule {
         // What a softmax over one unit returned need not reach the loss as it was.
         const bool is_of_unit = unit_ && is_constant && labels_differ && std::abs(values.max - 1) <= kNearOne;
         // A discriminator's labels of what is real are all 1, too.
+        const bool is_of_shares = call.function == "binary_cross_entropy" || call.function == "nll_loss";
         const bool says_more = labels_differ || call.labelled->mean != values.max ||
-                               (behind_softmax && has_softmax_of_one(step));
+                               (behind_softmax && is_of_shares && has_softmax_of_one(step));
         const bool is_of_one = is_of_unit || (behind_softmax && says_more);
         // A last layer that begins at a constant stays there until there is a learning rate.
         const bool is_at_rest = rates_.is_known() && rates_.now() == 0;

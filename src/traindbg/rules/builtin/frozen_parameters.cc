@@ -34,10 +34,10 @@ const model::RuleInfo kFrozenParameters = {
         "- Attribute (warning): at each of `steps` looks in a row, a module has an attribute "
         "`requires_grad` of True, and none of its parameters requires gradients. None did since it has the "
         "attribute, and no code of its class is about that word.\n"
-        "- Group (warning): at each of `steps` looks in a row an optimizer has a group of parameters none of "
+        "- Group, note only (info): at each of `steps` looks in a row an optimizer has a group of parameters "
+        "none of "
         "which ever required a gradient, while it trains others. All of them are numbers or vectors that a "
         "module of the program's own holds itself, in no layer of PyTorch.\n"
-        "- Group, note only (info): while the training goes on, as they may be set free later.\n"
         "- Turns (warning): at each of `turns` looks in a row, one of several optimizers, which has "
         "trained before, steps after a backward pass of its own, and none of its parameters requires a "
         "gradient or has one.\n"
@@ -89,11 +89,6 @@ class FrozenParameters final : public Rule {
     }
     // What is frozen now was frozen for the whole training.
     void on_end(FindingSink& sink) override {
-        if (group_.is_enough()) {
-            sink.clear(kGroup);
-            of_group_.severity = model::Severity::kWarning;
-            sink.fire(model::Finding(of_group_));
-        }
         if (!seen_.is_enough() || !is_held_) return;
         sink.clear(kKey);
         finding_.severity = model::Severity::kWarning;
@@ -163,17 +158,13 @@ class FrozenParameters final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    // Parameters with a group of their own, which somebody means to train.
+    // Parameters with a group of their own, which somebody may mean to train: an option, a later stage or a
+    // scale that is known may keep them frozen as well.
     void judge_group(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> group = loop_fact(step, "frozen_group");
         if (!group) return;
         const bool shows = group->value > 0;
-        if (!shows && group_.is_enough()) {
-            of_group_.message = base::format("{} had a group of the optimizer, and was set free by step {}.",
-                                             of_group_.layer, step.step());
-            of_group_.fix = "Nothing, where parameters are meant to be set free in stages.";
-            sink.take_back(of_group_);
-        }
+        if (!shows && group_.is_enough()) sink.clear(kGroup);
         group_.add(step, shows);
         if (!group_.is_enough()) return;
         model::Finding finding = loop_finding(kGroup, model::Severity::kInfo, group_, *group);
@@ -185,11 +176,9 @@ class FrozenParameters final : public Rule {
             form(group->value, "requires", "require"), form(group->value, "it stays", "they stay"),
             form(group->value, "it was", "they were"), form(group->value, "it", "them"));
         finding.fix = base::format(
-            "Make {} without requires_grad=False, or call requires_grad_(True) on it; a constant belongs in "
-            "a "
-            "buffer and in no group.",
+            "If {} is to be found, make it without requires_grad=False, or call requires_grad_(True) on it; "
+            "a constant belongs in a buffer and in no group.",
             group->place);
-        of_group_ = finding;
         sink.fire(std::move(finding));
     }
 
@@ -222,7 +211,6 @@ class FrozenParameters final : public Rule {
     InARow seen_;
     InARow said_;
     InARow group_;
-    model::Finding of_group_;
     bool is_held_ = false;  // an optimizer has them all: they train as soon as they require gradients
     model::Finding finding_;
     double turns_;

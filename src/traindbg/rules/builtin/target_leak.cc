@@ -12,6 +12,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
@@ -37,9 +38,10 @@ const model::RuleInfo kTargetLeak = {
         "correlation with the label whose size is 1 but for rounding (1e-6).\n"
         "- Mask among the channels (warning): of images or series with a label of a class for each place, or "
         "0 and 1, one and the same channel is that label at all places, by a correlation of 1 but for "
-        "rounding "
-        "(1e-6), in `looks` of these steps in a row. Another channel is something else, and differs from row "
-        "to row.\n"
+        "rounding (1e-6), in `looks` of these steps in a row. Another channel is something else, and differs "
+        "from row to row.\n"
+        "- Mask among the channels, note only (info): loss functions are called several times in such a "
+        "step. An auto-encoder or a world model gives each channel back by a loss of its own.\n"
         "- Filled in later (warning), labels 0 and 1: one and the same column has its usual value in all "
         "rows of one label, and another value only in rows of the other. Whether its value is the usual "
         "one agrees with the label in at least `agreement` of the rows of each step, in `looks` steps in a "
@@ -423,10 +425,12 @@ class TargetLeak final : public Rule {
         const bool is_it = channels->value == 1 && others->value > 0;
         planes_.add(step, is_it && (planes_.count() == 0 || channel->value == plane_));
         plane_ = channel->value;
+        has_several_losses_ = has_several_losses_ || calls_of_losses(step) > 1;
         if (!planes_.is_enough()) return;
         model::Finding finding;
         finding.key = "plane";
-        finding.severity = model::Severity::kWarning;
+        // One of the losses may have the model give that channel back on purpose.
+        finding.severity = has_several_losses_ ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = planes_.first();
         finding.tensor = input();
         finding.message = base::format(
@@ -441,6 +445,15 @@ class TargetLeak final : public Rule {
         finding.evidence.push_back({"channel", plane_, "", 0});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
+    }
+
+    // Of loss functions, in the first micro-batch.
+    [[nodiscard]] static std::ptrdiff_t calls_of_losses(const model::StepView& step) {
+        return std::ranges::count_if(step.record->scalars, [&](const model::ScalarSample& sample) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            return info.role == model::Role::kLoss && !function_of_loss(info.name).empty() &&
+                   info.name.find('@') == std::string::npos;
+        });
     }
 
     void judge_own_tokens(const model::StepView& step, FindingSink& sink) {
@@ -525,7 +538,8 @@ class TargetLeak final : public Rule {
     std::uint64_t looks_;
     double agreement_;
     InARow planes_;
-    double plane_ = -1;            // number of the channel
+    double plane_ = -1;  // number of the channel
+    bool has_several_losses_ = false;
     std::uint64_t one_sided_ = 0;  // steps in a row
     double one_sided_column_ = -1, one_sided_rows_ = 0;
     model::StepIndex one_sided_since_ = 0;
@@ -541,6 +555,7 @@ std::vector<model::Requirement> target_leak_needs(const Parameters&) {
     constexpr auto kStatistics = model::What::kStatistics;
     return {{"labels", kTrain, kStatistics, kWhen, kTargetLeak.name},
             {"inputs", kTrain, kStatistics, kWhen, kTargetLeak.name},
+            {"losses", kTrain, kStatistics, kWhen, kTargetLeak.name},
             {"loop", kTrain, kStatistics, kWhen, kTargetLeak.name}};
 }
 

@@ -36,13 +36,13 @@ const model::RuleInfo kTargetsInOrder = {
         "- Order of time, note only (info): the targets are the input's next values.\n"
         "- Order of time, note only (info): an input has the mean of the targets at both ends of that way, "
         "within a quarter of the way, and differs within a batch as windows of the same series do.\n"
-        "- Column (warning): over the first 8 or more batches, 20 at most, the middle between the least and "
+        "- Column, note only (info): over the first 8 or more batches, 20 at most, the middle between the "
+        "least and "
         "the greatest value of one column of an input of rows and columns only rises, or only falls, by more "
         "than twice of what lies between them in a batch.\n"
         "- Column, and forgotten: in three or more passes in a row behind the first, of 10 or more batches, "
         "the mean loss of the first tenth of the batches is more than twice that of the others. No layer is "
-        "recurrent.\n"
-        "- Column, note only (info): more than half of the columns go that way, as windows of a series do.",
+        "recurrent.",
     .why =
         "Each batch pulls the model to its own targets, and the last ones of an epoch win. The loss of the "
         "batches is small, that of other data is not.",
@@ -75,10 +75,7 @@ class TargetsInOrder final : public Rule {
         if (step.mode() != model::Mode::kTrain || has_fired_) return;
         game_.observe(step);
         inputs_in_order_.observe(step);
-        if (const auto found = inputs_in_order_.take(); found && !game_.is_on()) {
-            fire_inputs(*found, sink);
-            return;
-        }
+        if (const auto found = inputs_in_order_.take(); found && !game_.is_on()) fire_inputs(*found, sink);
         are_next_ = are_next_ || loop_fact(step, "later_seen").has_value();
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) || call.labelled == nullptr) continue;
@@ -189,20 +186,18 @@ class TargetsInOrder final : public Rule {
     }
 
     void fire_inputs(const InputOrder::Found& found, FindingSink& sink) {
-        has_fired_ = true;
         ++judged_;  // of classes, too, whose order is not judged here
         model::Finding finding;
         finding.key = "order_of_inputs";
         finding.kind = "unshuffled_data";
-        finding.severity = found.is_of_time ? model::Severity::kInfo : model::Severity::kWarning;
-        finding.first_step = found.first_step;
+        finding.severity = model::Severity::kInfo;  // the rows at the beginning may be harder in themselves
+        finding.first_step = 0;
         finding.tensor = found.input;
         finding.message = base::format(
             "Column {} of the model's input only {} from batch to batch, from {} to {} over the first {}, "
-            "and "
-            "has values within {} in a batch: the data is in its order. By the end of a pass its beginning "
-            "is forgotten: in each of {} passes the first batches have a loss far above all others, now {} "
-            "beside {}.",
+            "and has values within {} in a batch: the data is in its order. In each of {} passes the first "
+            "batches have a loss far above all others, now {} beside {}: they are forgotten by the end of a "
+            "pass, or harder than the others.",
             found.column, found.last > found.first ? "rises" : "falls", human_number(found.first),
             human_number(found.last), found.batches, human_number(found.spread), found.passes,
             human_number(found.head), human_number(found.rest));

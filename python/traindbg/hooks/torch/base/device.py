@@ -219,6 +219,11 @@ def sparse_statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
+def version_of(tensor: torch.Tensor) -> int:
+    """How often it was changed in place; 0 of inference tensors, which do not count that."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
 def capturing_graph(tensor: torch.Tensor) -> bool:
     """Whether what is done with the tensor now would become part of a CUDA graph."""
     return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())

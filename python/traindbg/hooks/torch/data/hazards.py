@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
+from traindbg.hooks.torch.base.device import version_of
 from traindbg.hooks.torch.base.nodes import edges_of, next_nodes, saved_by, shape_at
 from traindbg.hooks.torch.data.scores import compares_positions
 
@@ -85,11 +86,6 @@ def line_of_code() -> int:
             return frame.f_lineno
         frame = frame.f_back
     return 0
-
-
-def _version_of(tensor: torch.Tensor) -> int:
-    """Counts the changes in place; 0 where nobody does."""
-    return 0 if tensor.is_inference() else tensor._version
 
 
 def _is_number(value: Any, number: float) -> bool:
@@ -168,7 +164,7 @@ class HazardObserver:
         if known is None or known.tensor() is not value:
             return None
         changes = 1 if result is value else 0
-        return known.origin if _version_of(value) == known.version + changes else None
+        return known.origin if version_of(value) == known.version + changes else None
 
     def _mark(self, result: Any, mark: int | None) -> None:
         if isinstance(result, tuple) and result:
@@ -178,7 +174,7 @@ class HazardObserver:
         if not result.is_floating_point() and mark != _MEASURE:
             return
         if len(self._marks) < _MOST_MARKS:
-            self._marks[id(result)] = _Mark(weakref.ref(result), mark, _version_of(result))
+            self._marks[id(result)] = _Mark(weakref.ref(result), mark, version_of(result))
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of WATCHED was called and has returned."""

@@ -13,7 +13,8 @@ The same holds of any other rows that were standardised and then parted: pixels 
 masked, parts of a whole. Nothing has to come after them, so only series are told of whose target
 begins where the input ends.
 
-Or it was cut one step late: its last value is the target's first.
+Or it was cut one step late: its last value is the target's first. Only series whose neighbours are
+close are told of: features in no order of time share values for other reasons.
 
     past, future = flow[end - 29 : end + 1], flow[end : end + 3]
 """
@@ -28,6 +29,7 @@ from traindbg.hooks.torch.base.device import widest_of
 
 _FEWEST_ROWS = 8
 _FEWEST_GIVEN, _FEWEST_WANTED = 4, 2  # values of a row
+_FEWEST_BEFORE_SEAM = 8  # values given; the state of a system, and a few features, have fewer
 _MOST_VALUES = 1 << 18
 _MOST_CHANNELS = 16
 _MEAN = 1e-4  # deviations, by which a mean may be off 0 by rounding
@@ -47,7 +49,7 @@ class Together(NamedTuple):
 class Begins(NamedTuple):
     """One value each, of the series of which most rows end with their target's first value."""
 
-    given: torch.Tensor  # share of the rows of which that is so, bit for bit
+    given: torch.Tensor  # share of the rows of which that is so, bit for bit; 0 of no series
     again: torch.Tensor  # share of the rows whose second target is a value of the input, too
     changed: torch.Tensor  # share of the rows whose last value is not the one before, or any row's
 
@@ -85,9 +87,13 @@ def begins_with_last(inputs: torch.Tensor, labels: torch.Tensor) -> Begins | Non
 
     Returns:
         None where it is no such series, or there are too few or too many. Nothing waits for a
-        device. Cost: one pass over the inputs.
+        device. Cost: one pass over the inputs, and all pairs of values of the first 32 rows.
     """
-    found = [_at_seam(x, y) for x, y in _series(inputs, labels) if y.shape[1] < x.shape[1]]
+    found = [
+        _at_seam(x, y)
+        for x, y in _series(inputs, labels)
+        if x.shape[1] >= _FEWEST_BEFORE_SEAM and y.shape[1] < x.shape[1]
+    ]
     if not found:
         return None
     given = torch.stack([each.given for each in found])
@@ -100,7 +106,7 @@ def begins_with_last(inputs: torch.Tensor, labels: torch.Tensor) -> Begins | Non
 
 def _at_seam(given: torch.Tensor, wanted: torch.Tensor) -> Begins:
     last = given[:, -1]
-    is_given = wanted[:, 0] == last
+    is_given = (wanted[:, 0] == last) & _follows(given, wanted)
     is_again = (given == wanted[:, 1:2]).any(1)
     has_changed = (last != given[:, -2]) & (last != last[:1])
     shares = [each.to(torch.float32).mean() for each in (is_given, is_again, has_changed)]

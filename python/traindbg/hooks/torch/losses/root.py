@@ -14,7 +14,7 @@ from torch import nn
 
 from traindbg.hooks.torch.base.device import own_operations
 from traindbg.hooks.torch.base.later import may_read
-from traindbg.hooks.torch.base.nodes import SAME_VALUE, next_nodes, number_in, saved_by
+from traindbg.hooks.torch.base.nodes import SAME_VALUE, is_leaf, next_nodes, number_in, saved_by
 from traindbg.hooks.torch.base.sources import Line, sources
 from traindbg.hooks.torch.data.hazards import is_log_of_probability
 from traindbg.hooks.torch.losses.densities import is_density
@@ -53,6 +53,7 @@ _MEANS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackwa
 _PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0"})
 _BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
 _MOST_OF_MASK = 1 << 16
+_MOST_NEAR = 128  # nodes between a loss and its last layer
 _ROUNDING = 1e-5
 _NO_CLASS = -100  # as losses of classes leave it out
 _sums = itertools.count(1)
@@ -225,6 +226,25 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             return None
         node = after[0]
     return None
+
+
+def head_of(root: torch.Tensor) -> int:
+    """The id of the parameter that is nearest to `root`, of its last layer; 0: none is near."""
+    seen: set[Any] = set()
+    near = [root.grad_fn]
+    for _ in range(_MOST_STEPS):
+        further = []
+        for node in near:
+            if node is None or node in seen:
+                continue
+            if is_leaf(node):
+                return id(node.variable)
+            seen.add(node)
+            further += next_nodes(node)
+        if not further or len(seen) > _MOST_NEAR:
+            break
+        near = further
+    return 0
 
 
 def _minus_several(root: Any) -> Root | None:

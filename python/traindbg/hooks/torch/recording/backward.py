@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch.base.device import own_operations
+from traindbg.hooks.torch.base.device import own_operations, version_of
 from traindbg.hooks.torch.base.guard import boundary, guarded
 from traindbg.hooks.torch.base.later import may_read
 from traindbg.hooks.torch.base.shards import has_values, whole_here
@@ -293,7 +293,7 @@ class BackwardObserver:
             name = "loop/gradient_before_backward"
             tensor_id = self._tensors.id_of(name, "loop", gradient, module=path)
             self._tensors.take(_TRAIN, tensor_id, gradient)
-            self._leftover = _Leftover(weakref.ref(smallest), id(gradient), gradient._version)
+            self._leftover = _Leftover(weakref.ref(smallest), id(gradient), version_of(gradient))
 
     def _look_before_pass(self) -> None:
         """A further pass begins: the loop may have set the gradient since the one before."""
@@ -301,7 +301,7 @@ class BackwardObserver:
         parameter = None if found is None else found.parameter()
         gradient = None if parameter is None else parameter.grad
         if found is not None and gradient is not None:
-            self._leftover = found._replace(gradient=id(gradient), version=gradient._version)
+            self._leftover = found._replace(gradient=id(gradient), version=version_of(gradient))
 
     def _tell_added(self) -> None:
         """A pass has ended: whether it added to the gradient that the first one of the step found.
@@ -314,7 +314,7 @@ class BackwardObserver:
             return
         gradient = parameter.grad
         known = (found.gradient, found.version)
-        is_added = gradient is None or (id(gradient), gradient._version) != known
+        is_added = gradient is None or (id(gradient), version_of(gradient)) != known
         self._leftover = None if is_added else found._replace(is_told=True)
         if not found.is_told:
             self._tensors.tell("gradient_added_to", float(is_added))

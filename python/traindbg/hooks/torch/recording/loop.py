@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks.torch.base.compiled import compiler_in_use
-from traindbg.hooks.torch.base.device import capturing_graph, own_operations
+from traindbg.hooks.torch.base.device import capturing_graph, own_operations, version_of
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.ids import Identities
 from traindbg.hooks.torch.base.later import brought, may_read
@@ -47,7 +47,7 @@ from traindbg.hooks.torch.losses.of_weights import parameters_of_penalty
 from traindbg.hooks.torch.losses.overlap import lowers_overlap
 from traindbg.hooks.torch.losses.policy import has_policy, is_lowered
 from traindbg.hooks.torch.losses.ratios import lowers_signal_ratio
-from traindbg.hooks.torch.losses.root import Root, mark_loss, root_of
+from traindbg.hooks.torch.losses.root import Root, head_of, mark_loss, root_of
 from traindbg.hooks.torch.losses.scores import cuts_off_raw_scores, is_made_of_raw_scores
 from traindbg.hooks.torch.losses.seam import ignores_seam
 from traindbg.hooks.torch.losses.through_time import ThroughTime
@@ -166,6 +166,7 @@ class LoopObserver:
         self._passes = 0
         self._roots: list[Root] = []
         self._lines: set[Line | None] = set()  # where losses were computed, or passes began
+        self._heads: set[int] = set()  # ids of the parameters nearest to them
         self._retained = False
         self._adds_up = True  # passes of a step add to what those before left
         self._losses = 0
@@ -257,7 +258,7 @@ class LoopObserver:
         self._compared_to_itself = self._is_of_cosines = None
         self._penalized = None
         self._before, self._reached, self._roots = {}, {}, []
-        self._lines = set()
+        self._lines, self._heads = set(), set()
         self._perhaps_any, self._watched, self._informed = [], [], []
         self.is_open = self._was_any = self._retained = False
         self._adds_up = True
@@ -321,6 +322,7 @@ class LoopObserver:
         self._roots.append(found or Root())
         of_loss = None if found is None else found.line
         self._lines.add(of_loss or sources.here())
+        self._heads.add(head_of(root) if isinstance(root, torch.Tensor) else 0)
         self._untrained.backward_begins(root, self._passes)
         self.slopes.backward_begins(root)
         self.added_numbers.backward_begins(root)
@@ -533,7 +535,7 @@ class LoopObserver:
         for parameter in self._parameters():
             gradient = parameter.grad
             if gradient is not None:
-                yield parameter, (id(gradient), gradient._version)
+                yield parameter, (id(gradient), version_of(gradient))
 
     def _gradients(self) -> dict[int, _State]:
         return {id(parameter): state for parameter, state in self._gradients_now()}
@@ -552,7 +554,7 @@ class LoopObserver:
                 reached.add(id(parameter))
             if gradient is None:
                 continue
-            now = (id(gradient), gradient._version)
+            now = (id(gradient), version_of(gradient))
             if was == now:
                 asked.is_any = True  # as backward left it
             elif was is not None or now != self._before.get(id(parameter)):
@@ -618,8 +620,8 @@ class LoopObserver:
             )
             alike = all(r.name == first.name and r.is_mean and r.is_undivided for r in roots)
             is_told = follow and alike and self._adds_up and not self._retained
-            # Losses that are computed in several lines are several terms.
-            is_told = is_told and len(self._lines) == 1
+            # Losses that are computed in several lines, or of several heads, are several terms.
+            is_told = is_told and len(self._lines) == len(self._heads) == 1
             tell("undivided_passes", len(roots) if is_told else 0)
 
     def _tell_directions(self, given: list[Given]) -> None:

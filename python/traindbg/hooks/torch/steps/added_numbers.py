@@ -94,7 +94,8 @@ def _numbers_below(root: torch.Tensor) -> set[int]:
     nodes = nodes_of(root)
     if nodes is None:
         return set(range(_MOST_NUMBERS))
-    return set().union(*(node.metadata.get(_KEY, ()) for node in nodes))
+    kept = (getattr(node, "metadata", None) or {} for node in nodes)
+    return set().union(*(each.get(_KEY, ()) for each in kept))
 
 
 class _Added(NamedTuple):

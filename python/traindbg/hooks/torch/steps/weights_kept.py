@@ -45,13 +45,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch.base.device import capturing_graph, own_operations
+from traindbg.hooks.torch.base.device import capturing_graph, own_operations, version_of
 from traindbg.hooks.torch.base.guard import boundary, guarded
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.text.best_unset import BestValues
 from traindbg.hooks.torch.text.chosen import is_chosen
 from traindbg.hooks.torch.text.rebound import Rebound, rebound
-from traindbg.hooks.torch.updates.resume import dicts_in, named_in, version_of
+from traindbg.hooks.torch.updates.resume import dicts_in, named_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -157,8 +157,10 @@ class Called:
         """Another recording begins: a notebook's module may be another one by now."""
         self._iterator: weakref.ref[Any] | None = None  # the last one that a loader began
         self._is_held_out = False  # its data is
-        self._answers: dict[tuple[Any, ...], bool] = {}
-        self._texts: dict[CodeType, Text | None] = {}  # for each function: it must be of it
+        # By ids of codes, which are kept for that: the hash of one is made of all its constants.
+        self._answers: dict[tuple[int, ...], bool] = {}
+        self._codes: list[CodeType] = []
+        self._texts: dict[int, Text | None] = {}  # for each function: it must be of it
 
     def begins(self, loader: Any, iterator: Any) -> None:
         """A loader is asked for its batches."""
@@ -176,21 +178,23 @@ class Called:
 
     def _asks(self, is_loader: bool) -> bool:
         frames = _frames()
-        key = (is_loader, *((frame.f_code, frame.f_lasti) for frame in frames))
+        places = ((id(frame.f_code), frame.f_lasti) for frame in frames)
+        key = (int(is_loader), *itertools.chain.from_iterable(places))
         if key not in self._answers:
             if len(self._answers) >= _MOST_ANSWERS:
                 return False
             self._answers[key] = False
+            self._codes += [frame.f_code for frame in frames]
             self._answers[key] = self._answer(frames, is_loader)
         return self._answers[key]
 
     def _text(self, frame: FrameType) -> Text | None:
         code = frame.f_code
-        if code not in self._texts:
+        if id(code) not in self._texts:
             if len(self._texts) >= _MOST_TEXTS:
                 return None
-            self._texts[code] = read(path_of(code.co_filename), frame.f_globals, [code])
-        return self._texts[code]
+            self._texts[id(code)] = read(path_of(code.co_filename), frame.f_globals, [code])
+        return self._texts[id(code)]
 
     def _answer(self, frames: list[FrameType], is_loader: bool) -> bool:
         scope: Scope | None = None

@@ -5,15 +5,17 @@
     if use_schedule:
         scheduler.step()
 
-What stands there is not what the program does. A flag is a variable of the module, or an attribute
-of one (`args.use_schedule`), that is true or false, is given a value in one place of the text
-outside of loops, and has no other variable of its name beside it.
+What stands there is not what the program does. A flag is a variable of the module, or an option in
+one (`args.use_schedule` of `argparse`), that is true or false, is given a value in one place of the
+text outside of loops, and has no other variable of its name beside it. Attributes of other objects
+may change without a word in this text: `model.training`, `stopper.early_stop`.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
-import inspect
+import types
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_OPTIONS = (argparse.Namespace, types.SimpleNamespace)
 _ELSEWHERE = ("exec", "globals", "setattr", "vars")  # by these it may be given another value
 
 
@@ -72,14 +75,13 @@ class _Flags:
         """Read where it is kept: nothing of the user's is called."""
         if not isinstance(test.value, ast.Name) or test.value.id not in self._once:
             return None
-        return inspect.getattr_static(self._variables.get(test.value.id), test.attr, None)
+        holder = self._variables.get(test.value.id)
+        return vars(holder).get(test.attr) if type(holder) in _OPTIONS else None
 
 
 def _given_once(body: list[ast.stmt]) -> Iterator[str]:
     """The names that statements of a module give, those in its loops left out."""
     for statement in body:
-        if isinstance(statement, _DEFINITIONS):
-            yield statement.name
         if isinstance(statement, (*_DEFINITIONS, *_LOOPS)):
             continue
         inside = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]

@@ -317,9 +317,10 @@ def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType]) -
             known = set(_codes_in(compile(tree, path, "exec", dont_inherit=True)))
         if not known.issuperset(codes):
             return None
+        tree = without_dead_branches(tree, variables)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return Text(without_dead_branches(tree, variables), os.path.basename(path), variables)
+    return Text(tree, os.path.basename(path), variables)
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:

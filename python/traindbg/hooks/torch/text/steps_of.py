@@ -4,10 +4,10 @@
     ...
     encoder_optimizer.zero_grad()  # and no encoder_optimizer.step()
 
-It may be stepped where that name has a call of `step`, reached or not (but for branches that a
-flag decides: `flags.py`), and where something else gets the optimizer: a list, a dict, another
-name, a function whose parameter is called otherwise. Of an optimizer that was not given a name by
-the statement that made it, nothing is known.
+It may be stepped where that name has a call of `step`, reached or not (below a flag that is false
+it is meant not to), and where something else gets the optimizer: a list, a dict, another name, a
+function whose parameter is called otherwise. Of an optimizer that was not given a name by the
+statement that made it, nothing is known.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ import ast
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from traindbg.hooks.torch.base.sources import USERS, path_of, sources
 from traindbg.hooks.torch.text.rounds_text import FUNCTIONS, LOOPS, Text, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from traindbg.hooks.torch.base.sources import Line
 
 _MOST_FILES = 64
@@ -39,11 +37,11 @@ def is_never_stepped(made: Line | None) -> bool:
         return False
     own = path_of(made.file)
     files = _files()
-    own_text = read(own, files.get(own, {}), ())
+    own_text = read(own, {}, ())
     name = "" if own_text is None else name_made_in(own_text, made.number)
     if not name or own not in files or len(files) > _MOST_FILES:
         return False
-    for path, variables in files.items():
+    for path in files:
         try:
             if os.path.getsize(path) > _MOST_BYTES:
                 return False
@@ -52,21 +50,20 @@ def is_never_stepped(made: Line | None) -> bool:
         except (OSError, ValueError):
             return False
         if has_name:
-            text = own_text if path == own else read(path, variables, ())
+            text = own_text if path == own else read(path, {}, ())
             if text is None or may_step(text, name):
                 return False
     return True
 
 
-def _files() -> dict[str, Mapping[str, Any]]:
-    """Of the program: those that its modules were made of, and their variables."""
-    found: dict[str, Mapping[str, Any]] = {}
+def _files() -> list[str]:
+    """Of the program: those that its modules were made of."""
+    found: set[str] = set()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and sources.owner(file) == USERS:
-            path = path_of(file)  # of a module that has two names it is not known what they are
-            found[path] = {} if path in found else vars(module)
-    return dict(sorted(found.items()))
+            found.add(path_of(file))
+    return sorted(found)
 
 
 def name_made_in(text: Text, line: int) -> str:

@@ -24,7 +24,12 @@ import numpy as np
 import torch
 
 from traindbg._say import say
-from traindbg.hooks.torch.base.device import capturing_graph, own_operations, widest_of
+from traindbg.hooks.torch.base.device import (
+    capturing_graph,
+    own_operations,
+    version_of,
+    widest_of,
+)
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.host_memory import memory_left
 from traindbg.hooks.torch.updates.gradients import scale_of
@@ -497,7 +502,7 @@ class Corrections:
                 known, gradient = self._old.pop(id(parameter), None), parameter.grad
                 if known is None or gradient is None:
                     continue
-                if gradient._version == known[1] and known[0]() is gradient:
+                if version_of(gradient) == known[1] and known[0]() is gradient:
                     old.append(parameter)
         self._take_away(old)
 
@@ -546,7 +551,7 @@ class Corrections:
             for model, _ in self._watched.models()
             for parameter in model.parameters()
         ]
-        self._old = {key: (weakref.ref(g), g._version) for key, g in gradients if g is not None}
+        self._old = {key: (weakref.ref(g), version_of(g)) for key, g in gradients if g is not None}
         self.factor *= self._lr_factor
         self._tell(
             "roll_back",

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
+from traindbg.hooks.torch.base.device import version_of
 from traindbg.hooks.torch.base.sources import FRAMEWORKS, path_of, sources
 from traindbg.hooks.torch.text.rounds_text import key_of, read
-from traindbg.hooks.torch.updates.resume import version_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from traindbg.hooks.torch.base.device import own_operations
+from traindbg.hooks.torch.base.device import own_operations, version_of
 from traindbg.hooks.torch.base.flow import nodes_of, same_elements
 from traindbg.hooks.torch.base.later import may_read
 from traindbg.hooks.torch.base.nodes import is_leaf, next_nodes
@@ -58,7 +58,7 @@ class _Turn:
 def _state_of(parameter: torch.Tensor | None) -> tuple[int, int] | None:
     """Another one after a pass that reached the parameter."""
     gradient = None if parameter is None else parameter.grad
-    return None if gradient is None else (id(gradient), gradient._version)
+    return None if gradient is None else (id(gradient), version_of(gradient))
 
 
 class ForeignGradients:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch.base.device import capturing_graph, own_operations
+from traindbg.hooks.torch.base.device import capturing_graph, own_operations, version_of
 from traindbg.hooks.torch.base.later import brought
 from traindbg.hooks.torch.base.shards import local_part, whole_here
 
@@ -126,7 +126,7 @@ class _Kept:
         self.copy = local_part(gradient.detach()).clone()
         self._parameter: weakref.ref[Any] = weakref.ref(parameter)
         self._gradient: weakref.ref[Any] = weakref.ref(gradient)
-        self._version = gradient._version
+        self._version = version_of(gradient)
         self._pass = after
 
     def changed(self, after: int) -> None:
@@ -135,7 +135,7 @@ class _Kept:
         gradient = None if parameter is None else parameter.grad
         if gradient is not None:
             self._gradient = weakref.ref(gradient)  # perhaps another one: what is sparse is summed
-            self._version, self._pass = gradient._version, after
+            self._version, self._pass = version_of(gradient), after
 
     def is_of(self, parameter: torch.Tensor, after: int) -> bool:
         """Whether what `parameter` has now came of it, when `after` backward passes have begun.
@@ -146,7 +146,7 @@ class _Kept:
         gradient = parameter.grad
         if gradient is None:
             return False
-        version: int = gradient._version
+        version = version_of(gradient)
         if self._gradient() is not gradient or self._parameter() is not parameter:
             return False
         return self._pass == after or self._version == version

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 
-from traindbg.hooks.torch.base.device import capturing_graph, own_operations
+from traindbg.hooks.torch.base.device import capturing_graph, own_operations, version_of
 from traindbg.hooks.torch.base.later import may_read
 from traindbg.hooks.torch.base.shards import local_part
 
@@ -104,7 +104,7 @@ class KeptGradients:
                 with own_operations():
                     if not bool(local_part(gradient).any()):
                         self._cleared.add(optimizer)
-                self._versions[optimizer] = gradient._version
+                self._versions[optimizer] = version_of(gradient)
             self._passes[optimizer] = self._passes.get(optimizer, 0) + 1
 
     def pass_ended(self, tables: Mapping[torch.optim.Optimizer, Parameters]) -> None:
@@ -112,7 +112,7 @@ class KeptGradients:
         for optimizer, version in list(self._versions.items()):
             since = self._since.get(optimizer)
             gradient = None if since is None else since.gradient()
-            if gradient is not None and gradient._version != version:
+            if gradient is not None and version_of(gradient) != version:
                 self._added.add(optimizer)
         self._versions.clear()
         if len(tables) < 2:

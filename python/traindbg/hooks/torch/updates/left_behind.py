@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from traindbg.hooks.torch.base.device import version_of
 from traindbg.hooks.torch.updates.untrained import first_elements
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class LeftBehind:
 
     def _gradients(self) -> dict[int, _State]:
         held = ((p, p.grad) for p in self._held())
-        return {id(p): (id(g), g._version) for p, g in held if g is not None}
+        return {id(p): (id(g), version_of(g)) for p, g in held if g is not None}
 
     def backward_begins(self, root: Any) -> None:
         """Of `root`."""

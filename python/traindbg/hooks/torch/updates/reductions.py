@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch.base.device import version_of
 from traindbg.hooks.torch.base.guard import guarded
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _is_counted(tensor: Any) -> bool:
 def _states(parameters: Iterable[torch.Tensor]) -> dict[int, _State]:
     gradients = ((p, p.grad) for p in parameters if _is_counted(p))
     return {
-        id(p): (id(gradient), gradient._version, gradient.data_ptr())
+        id(p): (id(gradient), version_of(gradient), gradient.data_ptr())
         for p, gradient in gradients
         if gradient is not None and gradient.layout is torch.strided
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from traindbg.hooks.torch.base.device import version_of
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.later import brought
 from traindbg.hooks.torch.updates.fresh import looks_drawn, looks_random_table, measure
@@ -32,11 +33,6 @@ _CHANGING = frozenset({"betas", "initial_lr", "lr", "max_lr", "min_lr", "momentu
 _CHANGING_BY_NAME = ("base_", "max_", "min_", "swa_")
 
 Settings = tuple[tuple[Any, ...], ...]  # of each group: parameters, rate, and what does not change
-
-
-def version_of(tensor: torch.Tensor) -> int:
-    """How often it was written to; one of inference mode does not know."""
-    return 0 if tensor.is_inference() else tensor._version
 
 
 def named_in(model: torch.nn.Module, prefix: str = "") -> Iterator[tuple[str, torch.nn.Parameter]]:
