@@ -24,16 +24,13 @@ const model::RuleInfo kDetachedLoss = {
         "sums, sizes, powers and products with numbers alone, as a penalty of the weights does. It leads to "
         "nothing that the model returned, though that has a gradient.\n"
         "- Term without a gradient (warning): at each of `steps` looks in a row, backward() is called on a "
-        "sum "
-        "of values of loss functions, and one of them has no gradient. No parameter is frozen, the function "
-        "was called with gradients on, and it was given as many rows as the model returned.\n"
+        "sum of values of loss functions, and one of them has no gradient. No parameter is frozen, the "
+        "function was called with gradients on, and it was given as many rows as the model returned.\n"
         "- That term is what the terms with a gradient leave of the sum: always the same multiple, above 0, "
         "of that function's value, which changes. Only where the values are in host memory.\n"
         "- Number added (warning): at each of `steps` looks in a row a term of the loss is a Python number. "
-        "It is "
-        "always the same multiple, above 0, of one that was read (`.item()`, `float()`) in the same step "
-        "from a "
-        "tensor whose graph leads to trained parameters, and which changes.\n"
+        "It is always the same multiple, above 0, of one that was read (`.item()`, `float()`) in the same "
+        "step from a tensor whose graph leads through a layer to trained parameters, and which changes.\n"
         "- That tensor is no part of a loss of the step by its graph. Nor counts what is added as a detached "
         "tensor. Looked at in a few of the steps after one whose loss adds something without a gradient.\n"
         "- Given to another (warning): in the graphs of two steps in a row, the backward of a "
@@ -58,17 +55,14 @@ const model::RuleInfo kDetachedLoss = {
         "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer whose "
         "parameters are all frozen. A function whose input happens to be data, beside a number that makes it "
         "run (a checkpoint), or beside a table that another term trains. A penalty that has a backward() of "
-        "its own. A loss that is added later, "
-        "once another one is learned: a note until then. A trial run that ends before that looks the same as "
-        "a "
-        "fault.",
+        "its own. A loss that is added later, once another one is learned: a note until then. A trial run "
+        "that ends before that looks the same as a fault.",
     .cost =
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps and "
         "then every 25th; no element is read unless a gradient was changed after backward. A look at the "
         "graph of the loss at three of the first steps, and where a loss function's result has no gradient; "
         "where one is no term of what backward() is called on, the leaves of both graphs. Where the loss "
-        "adds "
-        "something without a gradient, the operations of at most six steps.",
+        "adds something without a gradient, the operations of at most six steps.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -188,15 +182,12 @@ class DetachedLoss final : public Rule {
         finding.layer.clear();
         finding.message = base::format(
             "To the loss a number is added that was read from a tensor with a graph, by .item() or float(), "
-            "at "
-            "all of the {} steps looked at since step {}: {:.4g} at step {}. That term is counted and "
-            "teaches "
-            "nothing.",
+            "at all of the {} steps looked at since step {}: {:.4g} at step {}. That term is counted and "
+            "teaches nothing.",
             number_.count(), number_.first(), number->value, step.step());
         finding.fix =
             "Add the tensor itself to the loss, without .item() or float(). If the term is only watched, "
-            "leave "
-            "it out of the sum.";
+            "leave it out of the sum.";
         finding.evidence.push_back({"number added to the loss", number->value, "expected", 0});
         sink.fire(std::move(finding));
     }

@@ -35,9 +35,8 @@ const model::RuleInfo kFrozenParameters = {
         "`requires_grad` of True, and none of its parameters requires gradients. None did since it has the "
         "attribute, and no code of its class is about that word.\n"
         "- Group, note only (info): at each of `steps` looks in a row an optimizer has a group of parameters "
-        "none of "
-        "which ever required a gradient, while it trains others. All of them are numbers or vectors that a "
-        "module of the program's own holds itself, in no layer of PyTorch.\n"
+        "none of which ever required a gradient, while it trains others. All of them are numbers or vectors "
+        "that a module of the program's own holds itself, in no layer of PyTorch.\n"
         "- Turns (warning): at each of `turns` looks in a row, one of several optimizers, which has "
         "trained before, steps after a backward pass of its own, and none of its parameters requires a "
         "gradient or has one.\n"
@@ -58,7 +57,9 @@ const model::RuleInfo kFrozenParameters = {
         "load_state_dict copied them, or their distribution is another one. Modules that run under "
         "torch.no_grad(): targets of distillation, momentum encoders. Averages of other weights: they "
         "change. Small tensors, biases and norms, of which that cannot be told. An optimizer that shares its "
-        "backward passes with another one, and whose part is frozen meanwhile; one that trains again later.",
+        "backward passes with another one, and whose part is frozen meanwhile; one that trains again later. "
+        "A group whose "
+        "parameters an option keeps frozen, or whose values are known (a note).",
     .cost =
         "The distribution of frozen weights once, and the order in which modules are called at no more than "
         "six steps; nothing where no module is frozen. Of several optimizers, whether their parameters "

@@ -61,6 +61,8 @@ const model::RuleInfo kFutureLeak = {
         "sequence, whose positions may all see each other; convolutions that are padded on one side; series "
         "that are scaled as a whole, or each window by what is given of it; rows that were scaled each as a "
         "whole and then parted into masked values and others, every other value, or parts without an order. "
+        "A rollout that begins with the state that is known, and a candle that opens at the last close (a "
+        "note). "
         "A spectrum whose upper half is predicted from its lower one looks like a series, and is told.",
     .cost =
         "In at most six steps: the masks of attention, the shapes that recurrent layers and convolutions are "

@@ -34,7 +34,7 @@ const model::RuleInfo kLowCapacity = {
         "- Narrow last layer, what counts: the last layer, which makes what the loss is given, has at most "
         "four inputs. It has just one, or it has at least eight outputs and fewer inputs than a `narrow`th "
         "of these (of classes that are counted, exactly that, too).\n"
-        "- A table as the last layer counts likewise: no module makes the scores of a classification, and "
+        "- A table as the last layer counts likewise, for a note (info): no module makes the scores of a classification, and "
         "the only weights that have as many rows or columns as there are scores are an embedding's, of at "
         "most four columns.\n"
         "- Narrow throughout counts as well: no layer in front of the last one has more than four units, "
@@ -323,6 +323,8 @@ class LowCapacity final : public Rule {
         finding.fix = base::format("Widen what {} is given from {} to {} or more.", last.module, last.in,
                                    std::max<std::int64_t>(16, 2 * last.out));
         if (last.is_table) {
+            // What is drawn at random behind few rows is known no better by more columns.
+            finding.severity = model::Severity::kInfo;
             finding.layer = last.module;
             finding.message = base::format(
                 "The {} scores are products with the rows of {}, which have {} numbers, and after {} steps "

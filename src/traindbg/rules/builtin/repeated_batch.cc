@@ -33,10 +33,6 @@ const model::RuleInfo kRepeatedBatch = {
         "batch only, and it has 2^n rows (8 to 256) of at least 5 values. Rows of 4 values are enough where "
         "an evaluation has at least eight times as many rows. All combinations of bits do not count, nor "
         "inputs that had another size at some step.\n"
-        "- Sign, after three times `steps` steps: the batch is another tensor each time, and its rows are "
-        "found in a tensor with at least eight times as many. They lie there in no order, and nothing keeps "
-        "which they are; or they lie one after the other, and the tensor's rows are kept singly. The model "
-        "is evaluated on other rows, none of them of that tensor.\n"
         "- Note only (info): no such sign after three times `steps` steps. Training on all data at once "
         "looks the same.\n"
         "- Memorised on purpose (info): the very same tensor, made once, is given at each step, and the sign "
@@ -57,8 +53,7 @@ const model::RuleInfo kRepeatedBatch = {
         "reinforcement learning and of adversarial training; data whose order is the same in each epoch.",
     .cost =
         "A fingerprint of the model's inputs at the first 100 steps and then at every 50th; of the "
-        "generators' states (20 µs) at two steps after each of the first 64 evaluations; a search of the "
-        "process's objects, once, where inputs that are made anew stay the same for 60 steps.",
+        "generators' states (20 µs) at two steps after each of the first 64 evaluations.",
     .original = "",
     .source = "Karpathy, \"A recipe for training neural networks\", 2019 (overfit one batch)",
     .severity = model::Severity::kWarning,
@@ -81,7 +76,6 @@ class RepeatedBatch final : public Rule {
             if (name == "loop/batches_in_loader") in_loader_ = std::max(in_loader_, sample.value);
             else if (name == "loop/input_is_kept") is_kept_ = sample.value != 0;
             else if (name == "loop/input_in_containers") in_containers_ = sample.value;
-            else if (name == "loop/input_chosen_anew_of") chosen_of_ = sample.value;
             else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
         }
         if (values_ == 0) {
@@ -137,7 +131,6 @@ class RepeatedBatch final : public Rule {
         if (most_evaluated_ >= 2) return "evaluation";
         // A loader of one batch has no more.
         const bool is_made_anew = !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_;
-        if (is_made_anew && chosen_of_ >= kTimes) return "chosen";
         // A part's input, of a model that is not called itself, may be made of all data, as features are.
         const bool is_models_own = tensor_.find('.') == std::string::npos;
         // Of steps in which something else than the batch comes first, a look at a fixed sample, say.
@@ -281,13 +274,6 @@ class RepeatedBatch final : public Rule {
                              times_evaluated_);
             finding.evidence.push_back(
                 {"rows of an evaluation, in batches", times_evaluated_, "limit", kTimes});
-        } else if (sign == "chosen") {
-            finding.message += base::format(
-                "; its rows are chosen anew each time, and always the same, of a tensor with {:.0f} times as "
-                "many, whose other rows are never given.",
-                chosen_of_);
-            finding.evidence.push_back(
-                {"rows of the tensor they are chosen of, in batches", chosen_of_, "limit", kTimes});
         } else if (sign == "size") {
             finding.message +=
                 "; it is made anew each time, and has as many rows as batches have, a power of two.";
@@ -301,10 +287,7 @@ class RepeatedBatch final : public Rule {
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
-            sign == "chosen"
-                ? "Look at what chooses the rows: a generator that is made or seeded anew in each draw, an "
-                  "iterator that begins anew at each call (islice of a list), an index that stays."
-            : sign == "size" || sign == "evaluated"
+            sign == "size" || sign == "evaluated"
                 ? "Look at what chooses the rows: a seed that is set in the function that draws "
                   "them, an index that stays. If this is all the data, nothing."
             : sign == "containers" ? "Put copies aside (batch.clone()), or a buffer for each batch: what is "
@@ -322,7 +305,7 @@ class RepeatedBatch final : public Rule {
     static constexpr double kPlaces = 4;
     static constexpr double kFewestOthers = 8;  // rows of an evaluation, none of them of the training
     static constexpr double kOfBits = 0.48;     // deviation of bits, of what is between them; 0.5 of many
-    static constexpr double kTimes = 8;         // rows of an evaluation or tensor, of those of the batch
+    static constexpr double kTimes = 8;         // rows of an evaluation, of those of the batch
     std::uint64_t steps_;
     model::StepIndex seed_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
@@ -335,7 +318,6 @@ class RepeatedBatch final : public Rule {
     double rows_ = 0, times_evaluated_ = 0;             // of the batch; an evaluation's, in batches
     bool is_few_ = false;                               // rows, of as many values as no coordinates have
     double in_loader_ = 0, in_storage_ = 0;
-    double chosen_of_ = 0;  // rows of the tensor that the batch's are chosen of anew, in batches
     bool looks_like_batch_ = false;
     bool has_other_sizes_ = false;  // inputs of other steps than the first have
     double in_containers_ = 0;      // places at which that tensor lay, at the last look

@@ -37,7 +37,7 @@ const model::RuleInfo kSaturatedActivation = {
         "ends (tanh beyond 0.97 in size, sigmoid below 0.03 or above 0.97), in each of the last `window` "
         "captured batches, after 50 steps, while the training does not learn.\n"
         "- Flat, note only (info): the same, while the training learns.\n"
-        "- A layer is hidden where weights were made after it, or where the layer that is called next has a "
+        "- A layer is hidden where weights were made after it, or, of one model alone, where the layer that is called next has a "
         "weight with as many inputs as this one has channels, or values of a row.\n"
         "- Flat from the first step: for a note the loss must be below 60 % of what guessing gives (of its "
         "start, where labels are not counted). Where several layers were like this, it must be below 15 % "
@@ -322,10 +322,16 @@ class SaturatedActivation final : public Rule {
             if (other.role == model::Role::kOutput && other.id > info.id && gains_.contains(other.layer) &&
                 (next == nullptr || other.id < next->id))
                 next = &other;
-        if (next == nullptr || info.shape.size() < 2) return false;
+        if (next == nullptr || info.shape.size() < 2 || has_several_models(step)) return false;
         return std::any_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
             return other.role == model::Role::kWeight && is_matrix(other) && other.layer == next->layer &&
                    (other.shape[1] == info.shape[1] || other.shape[1] == info.shape.back());
+        });
+    }
+    // What is called next may be another model then, which judges the output of the first.
+    [[nodiscard]] static bool has_several_models(const model::StepView& step) {
+        return std::ranges::any_of(*step.tensors, [](const model::TensorInfo& info) {
+            return info.role == model::Role::kInput && info.name.find('.') != std::string::npos;
         });
     }
     // No weights come after it: what it gives is what the model gives.

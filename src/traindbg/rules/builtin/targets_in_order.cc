@@ -37,9 +37,8 @@ const model::RuleInfo kTargetsInOrder = {
         "- Order of time, note only (info): an input has the mean of the targets at both ends of that way, "
         "within a quarter of the way, and differs within a batch as windows of the same series do.\n"
         "- Column, note only (info): over the first 8 or more batches, 20 at most, the middle between the "
-        "least and "
-        "the greatest value of one column of an input of rows and columns only rises, or only falls, by more "
-        "than twice of what lies between them in a batch.\n"
+        "least and the greatest value of one column of an input of rows and columns only rises, or only "
+        "falls, by more than twice of what lies between them in a batch.\n"
         "- Column, and forgotten: in three or more passes in a row behind the first, of 10 or more batches, "
         "the mean loss of the first tenth of the batches is more than twice that of the others. No layer is "
         "recurrent.",

@@ -20,25 +20,24 @@ const model::RuleInfo kTrainValOverlap = {
     .title = "Evaluated on training data",
     .summary = "Rows of the model's input that are evaluated were trained on.",
     .when =
-        "At least `rows` evaluated rows, and at least the share `share` of all that were looked at, are "
-        "rows that the model was trained on, bit for bit. Severity: warning.\n"
+        "At least `rows` evaluated rows, and at least the share `share` of all that were looked at, are rows "
+        "that the model was trained on, bit for bit. Severity: warning.\n"
         "- Some rows of the model's inputs are recognised by fingerprints: by all inputs with one row for "
         "each, but by the first alone where the others never come again. `share` is measured relative to the "
         "part of the training's rows that were looked at.\n"
         "- Whole evaluation: no evaluated batch is free of the training's rows beyond chance (0.01 %).\n"
         "- Another data set beside it: other batches are free of them, but batches that hold some always "
         "hold other rows, too, and at least `rows` of the training's. Two evaluations must show it.\n"
-        "- For such a data set, all batches that hold some must have fewer rows than 70 % of the "
-        "training's, and all of the training's rows must be remembered.\n"
+        "- For such a data set, all batches that hold some must have fewer rows than 70 % of the training's, "
+        "and all of the training's rows must be remembered.\n"
         "- Free at first: the first evaluations hold none of the training's rows, and the others, three or "
         "more, hold them as above. By then the training had at least 5 % more rows than it has at a time. "
-        "Its "
-        "loss, of whose start less than 80 % was left by the last free evaluation, did not jump back half of "
-        "the way.\n"
+        "Its loss, of whose start less than 80 % was left by the last free evaluation, did not jump back "
+        "half of the way.\n"
         "- All evaluated rows are the training's: two evaluations must show it. One is enough if it is "
         "short: fewer than 40 batches, with fewer than half as many of the training's rows as are known.\n"
-        "- Rows alike by nature, recognised by pairs that agree in one half only: nine in ten must be "
-        "among the training's, and fewer than four in ten expected by chance.\n"
+        "- Rows alike by nature, recognised by pairs that agree in one half only: nine in ten must be among "
+        "the training's, and fewer than four in ten expected by chance.\n"
         "- Four in ten or more expected by chance: not reported where a tenth as many pairs agree in one "
         "half only as in both, or a tenth of the evaluated rows that the training did not have is made of "
         "halves that it had.\n"
@@ -46,9 +45,9 @@ const model::RuleInfo kTrainValOverlap = {
         "evaluations, and where not all of them are the training's. Nor do they where an evaluation holds "
         "all of the training's rows once (95 to 105 %), with others: then the whole data is predicted.\n"
         "- Beside the training's own batches: at two evaluations without a loss, all batches hold rows of "
-        "the training, some nothing else, and two or more hold others, too. These are judged alone. All "
-        "rows of the training must be remembered, and such batches have fewer than 70 % as many. An "
-        "evaluation holds more of the training's rows than it has, by `rows` and by 2 %.\n"
+        "the training, some nothing else, and two or more hold others, too. These are judged alone. All rows "
+        "of the training must be remembered, and such batches have fewer than 70 % as many. An evaluation "
+        "holds more of the training's rows than it has, by `rows` and by 2 %.\n"
         "- Beside evaluations with a loss such batches count where they hold the training's rows and others, "
         "as of another data set beside it: two evaluations, rows of the training that are all remembered and "
         "stay the same, fewer than 70 % as many of them, and two batches or more: a single one may be for a "
@@ -56,10 +55,10 @@ const model::RuleInfo kTrainValOverlap = {
         "- If all of these are the training's, they count where the training has equal rows with other "
         "labels, `rows` pairs of them, and an evaluation has more rows than a batch of the training and "
         "fewer than are known of the training.\n"
-        "- Called held out: the batches without a loss that the program's text calls validation or test. At "
-        "two evaluations or more, 95 % of their rows are the training's, all of whose rows must be "
-        "remembered. An evaluation has more such rows than a batch of the training, and fewer than 70 % of "
-        "the training's.\n"
+        "- Called held out, in a classification: the batches without a loss that the program's text calls "
+        "validation or test. At two evaluations or more, 95 % of their rows are the training's, all of whose "
+        "rows must be remembered. An evaluation has more such rows than a batch of the training, and fewer "
+        "than 70 % of the training's.\n"
         "- What is called held out: the loader or tensor, or what it was made of (`valid_loader`, `x_val`, "
         "`test_ds`), followed through parameters of functions and variables with one value. Where one of "
         "these names says training, or the text cannot be read, nothing is called so.",
@@ -302,11 +301,17 @@ class TrainValOverlap final : public Rule {
         const double part = held_out_.trained / held_out_.rows;
         const bool is_found = !fired_ && held_out_evaluations_ >= 2 && held_out_.trained >= rows_ &&
                               part >= kMostMixed && are_known() && held_out_.mixed_size > batch_ &&
-                              held_out_.mixed_size < kPartOfTraining * of_training_ &&
+                              held_out_.mixed_size < kPartOfTraining * of_training_ && has_classes(step) &&
                               !is_by_nature(held_out_, part);
         if (is_found) fire(sink, kHeldOut, {held_out_.trained, held_out_.rows, held_out_evaluations_, part});
         else if (is_held_out_fired_) sink.clear(kHeldOut);
         is_held_out_fired_ = is_found;
+    }
+
+    // What is trained without labels may be trained on all inputs.
+    static bool has_classes(const model::StepView& step) {
+        return std::ranges::any_of(
+            *step.tensors, [](const model::TensorInfo& info) { return info.role == model::Role::kClasses; });
     }
 
     static double number(const model::StepView& step, std::string_view fact) {

@@ -18,7 +18,6 @@ from traindbg.hooks.torch.base.device import capturing_graph, own_operations
 from traindbg.hooks.torch.base.guard import guarded
 from traindbg.hooks.torch.base.sources import sources
 from traindbg.hooks.torch.data.channels import ChannelOrder
-from traindbg.hooks.torch.data.chosen_rows import ChosenRows
 from traindbg.hooks.torch.data.columns import COLUMNS, Look, is_table
 from traindbg.hooks.torch.data.hazards import HazardObserver
 from traindbg.hooks.torch.data.loaders import (
@@ -162,7 +161,6 @@ class Facts:
         self._own_statistics = OwnStatistics(self._rows)
         self._channels = ChannelOrder()
         self._neighbours = Neighbours()
-        self._chosen = ChosenRows()
         self._own_tokens = 0  # steps that were looked at
         self._held = GraphsHeld()
         self.written = WrittenEvaluations(hot, patches.listen_to_numbers)
@@ -186,7 +184,6 @@ class Facts:
         self._own_statistics.forget()
         self._channels.forget()
         self._neighbours.forget()
-        self._chosen.forget()
         self._own_tokens = 0
         self.random.forget()
         self.turns.forget()
@@ -281,7 +278,6 @@ class Facts:
         if mode == _EVAL and number == 0:
             guarded("loop", self.loop.modes.called_in_evaluation)
             guarded("unsaid", self.unsaid.given, tensor, self._hot.steps, self._tensors.later)
-            guarded("chosen", self._chosen.evaluated, tensor)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
@@ -301,7 +297,6 @@ class Facts:
                 elif self._places is None:
                     self._places = places_in_containers(tensor)
                 self._tensors.tell("input_in_containers", self._places or 0)
-                guarded("chosen", self._tell_chosen, tensor, is_kept)
             self._input = self._last_input = weakref.ref(tensor)
             self._keep(tensor)
             self._last_shape = tensor.shape
@@ -314,13 +309,6 @@ class Facts:
             is_behind_series = len(self._last_shape) == 3 and tensor.dim() == 2
             if is_behind_series and is_table(tensor) and tensor.shape[1] > 1:
                 self._further_table = weakref.ref(tensor), number
-
-    def _tell_chosen(self, tensor: torch.Tensor, is_kept: bool) -> None:
-        """Of how many times as many rows the same ones are chosen again and again."""
-        if len(self._watched.watchers) == 1:
-            times = self._chosen.trained(tensor, self._hot.steps, is_kept)
-            if times is not None:
-                self._tensors.tell("input_chosen_anew_of", times)
 
     def _keep(self, tensor: torch.Tensor) -> None:
         is_small = tensor.numel() <= _MOST_KEPT_VALUES and not tensor.requires_grad

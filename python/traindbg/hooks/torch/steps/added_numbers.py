@@ -28,8 +28,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from traindbg.hooks.torch.base.compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch.base.flow import nodes_of
 from traindbg.hooks.torch.base.guard import guarded
-from traindbg.hooks.torch.base.leaves import leaves_of
-from traindbg.hooks.torch.base.nodes import SAME_VALUE, edges_of, shape_at
+from traindbg.hooks.torch.base.nodes import SAME_VALUE, edges_of, is_leaf, shape_at
 from traindbg.hooks.torch.base.sources import Line, sources
 from traindbg.hooks.torch.steps import patches
 from traindbg.hooks.torch.steps.following import StepFollower, is_main_thread, numbers_in
@@ -48,11 +47,19 @@ _MOST_FOLLOWED = 6  # steps
 _FEWEST_READ = 2  # steps followed: where nothing was read in these, it is not looked for any more
 _MOST_NUMBERS = 8  # that are read, and that are added, in a step
 _MOST_NODES = 64  # of the sum
+_MOST_ASKED = 64  # tensors, in a step, whose graph is gone through
 _ALIKE = 1e-6  # multiples that are the same but for rounding
 _CHANGED = 1e-4  # a number, since it was seen first
 _KEY = "traindbg.numbers"  # in a node's metadata: which numbers were read of what it gave
 _SOURCE = "number_read"
 _READ = "_local_scalar_dense"  # .item(), float(...)
+_LAYERS = frozenset(
+    f"{operation}Backward0"
+    for operation in (
+        *("Addmm", "Addmv", "Bmm", "Convolution", "Embedding", "MkldnnConvolution"),
+        *("Mm", "Mv"),
+    )
+)
 _SUMS = frozenset({"AddBackward0", "SubBackward0"})
 # Between a term and the loss.
 _PASSED = SAME_VALUE | {
@@ -116,6 +123,7 @@ class _Reading(StepFollower):
         self._trained = trained
         self._read: list[tuple[float, Line | None]] = []
         self._added: list[float] = []
+        self._asked = 0  # tensors whose graph was gone through
         # What was detached, by its id: so long as it lives, it stands for what has a graph.
         self._detached: dict[int, tuple[weakref.ref[torch.Tensor], set[int]]] = {}
 
@@ -146,7 +154,14 @@ class _Reading(StepFollower):
     def _numbers_of(self, tensor: torch.Tensor) -> set[int] | None:
         """Those that were read of it, to be added to; None: it does not lead to what is trained."""
         node = tensor.grad_fn
-        if node is None or not any(id(leaf) in self._trained for leaf in leaves_of(tensor)):
+        if node is None or self._asked >= _MOST_ASKED:
+            return None
+        self._asked += 1
+        nodes = nodes_of(tensor) or {}
+        # A penalty of the weights may be added for the figure alone, where the optimizer has it.
+        is_of_model = any(each.name() in _LAYERS for each in nodes)
+        leaves = (each.variable for each in nodes if is_leaf(each))
+        if not is_of_model or not any(id(leaf) in self._trained for leaf in leaves):
             return None
         numbers: set[int] = node.metadata.setdefault(_KEY, set())
         return numbers

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SHORT = (torch.bfloat16, torch.float16)
 _LONG = (torch.float32, torch.float64)
+_PADDED = 1.01
 
 
 def masters_of(weights: Iterable[torch.Tensor]) -> int:
@@ -45,4 +46,8 @@ def masters_of(weights: Iterable[torch.Tensor]) -> int:
         if any(id(parameter) in ours for parameter in held):
             return 0
         shapes.update(parameter.shape for parameter in held if parameter.dtype in _LONG)
-    return len(short) if Counter(weight.shape for weight in short) <= shapes else 0
+    values = sum(weight.numel() for weight in short)
+    # All in one vector, as some libraries keep them, perhaps padded at its end.
+    are_in_one = any(values <= shape.numel() <= _PADDED * values for shape in shapes)
+    are_there = are_in_one or Counter(weight.shape for weight in short) <= shapes
+    return len(short) if are_there else 0
