@@ -300,7 +300,9 @@ class BackwardObserver:
         found = self._leftover
         parameter = None if found is None else found.parameter()
         gradient = None if parameter is None else parameter.grad
-        if found is not None and gradient is not None:
+        if found is None or gradient is None:
+            self._leftover = None  # cleared in between: nothing is left to add to
+        else:
             self._leftover = found._replace(gradient=id(gradient), version=version_of(gradient))
 
     def _tell_added(self) -> None:
