@@ -129,19 +129,20 @@ class Changes:
         self._seen, self._elements = [], None
 
     def found(self) -> Found:
-        """What became of them since."""
-        now = [seen.tensor() for seen in self._seen]
+        """What became of them since. Another thread may forget them meanwhile."""
+        known, elements = self._seen, self._elements
+        now = [seen.tensor() for seen in known]
         if all(tensor is None for tensor in now):
             return Found.GONE
-        for seen, tensor in zip(self._seen, now, strict=True):
+        for seen, tensor in zip(known, now, strict=True):
             if tensor is None:
                 return Found.CHANGED  # another one took its place
             if tensor._version != seen.version or _address(tensor) != seen.address:
                 self._are_told_by_versions = True
                 return Found.CHANGED
-        if self._elements is None or self._are_told_by_versions:
+        if elements is None or self._are_told_by_versions:
             return Found.SAME
         after = Elements([elements_of(tensor) for tensor in now if tensor is not None])
         with own_operations():
-            differ = any(map(bool, brought(self._elements.differ(after))))
+            differ = any(map(bool, brought(elements.differ(after))))
         return Found.CHANGED if differ else Found.SAME
