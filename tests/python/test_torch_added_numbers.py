@@ -159,3 +159,31 @@ def test_of_a_frozen_model_nothing_is_told(run_dir):
         optimizer.step()
     recordings.current.close()
     assert FACT not in td.Run(run_dir).names()
+
+
+def test_a_step_whose_forward_pass_raises_is_not_followed_any_longer(run_dir):
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    fails = False
+
+    def fail(*_):
+        if fails:
+            raise ValueError("a bad batch")
+
+    model[2].register_forward_pre_hook(fail)
+    was_followed = []
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for number in range(STEPS):
+            fails = number == 3
+            try:
+                out = model(torch.randn(16, 6))
+            except ValueError:
+                was_followed.append(torch._C._len_torch_dispatch_stack() > 0)
+                optimizer.step()  # by the gradients that are there
+                assert torch._C._len_torch_dispatch_stack() == 0
+                continue
+            optimizer.zero_grad()
+            (out.square().mean() + out.abs().mean().item()).backward()
+            optimizer.step()
+            assert torch._C._len_torch_dispatch_stack() == 0
+    assert was_followed == [True]

@@ -229,6 +229,8 @@ class AddedNumbers:
 
     def begin(self) -> None:
         """A step begins that is due."""
+        self._end()
+        self._reading = None
         gives_up = self._followed >= _FEWEST_READ and self._with_numbers == 0
         self._is_open = self._followed < _MOST_FOLLOWED and not gives_up
         if self._is_open and self._adds_a_constant and not compiler_in_use():
@@ -287,6 +289,7 @@ class AddedNumbers:
 
     def tell(self) -> None:
         """The step's passes are over."""
+        self._end()  # where no pass did: the step was left out after its forward pass had raised
         reading, self._reading = self._reading, None
         self._is_open = False
         if reading is None or reading.is_lost or not reading.has_read:
