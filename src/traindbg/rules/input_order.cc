@@ -13,7 +13,7 @@ std::vector<model::Requirement> input_order_requirements(std::string_view rule) 
     all.push_back({"inputs",
                    model::Mode::kTrain,
                    model::What::kChannels,
-                   {.every = 50, .dense_until = 20},
+                   {.every = 0, .dense_until = 20},  // only such as follow each other
                    std::string(rule)});
     all.push_back(loop_requirement(rule));
     return all;
