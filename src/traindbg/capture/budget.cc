@@ -17,11 +17,19 @@ constexpr double kMostTypical = 4;
 
 }  // namespace
 
-Budget::Budget(double share) noexcept
-    : share_(share), measured_{share * kEarningNanos}, felt_{share * kEarningNanos} {}
+Budget::Budget(double share, double free_nanos) noexcept
+    : share_(share),
+      measured_{share * kEarningNanos + free_nanos},
+      felt_{share * kEarningNanos + free_nanos} {}
+
+void Budget::grant(double nanos) noexcept {
+    for (Account* account : {&measured_, &felt_}) account->balance = std::max(account->balance, nanos);
+}
 
 bool Budget::wants_comparison() const noexcept {
     if (!is_limited()) return false;
+    // While there is more than steps can earn, nothing hangs on what they cost.
+    if (std::min(measured_.balance, felt_.balance) > share_ * kEarningNanos) return false;
     if (typical_.count() < kFew) return whole_steps_ >= kFirstSteps + kUntilFirstComparison;
     return looked_at_since_ >= kUntilNextComparison;
 }
@@ -70,7 +78,8 @@ double Budget::most_earned(bool is_looked_at) const noexcept {
 
 void Budget::pay(Account& account, double earned, double cost) const noexcept {
     account.cost += cost;
-    account.balance = std::min(account.balance + earned * share_, share_ * kEarningNanos) - cost;
+    const double most = std::max(account.balance, share_ * kEarningNanos);
+    account.balance = std::min(account.balance + earned * share_, most) - cost;
 }
 
 void Budget::account(const StepCost& step) noexcept {

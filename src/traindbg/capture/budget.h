@@ -16,12 +16,18 @@
 // of its kind. A step that is no whole one (after an evaluation), and the first few, are compared with
 // nothing. Where every step is looked at, one of many is left out to have something to compare with.
 //
+// The standing limit is a budget with an account that holds three seconds more at the beginning, once. It is
+// for trainings that nobody set a budget for: of a short one, and where a training begins, everything is
+// looked at; a long one of a small network, whose steps take less than what rules look at in them, is not
+// slowed by more than anybody would notice.
+//
 // Threads: one at a time. Cost: some hundred nanoseconds.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "traindbg/capture/recent_median.h"
 
@@ -36,13 +42,22 @@ struct StepCost {
     bool is_whole = true;  // a training step and nothing else
 };
 
+inline constexpr double kStandingShare = 0.02;
+inline constexpr double kStandingFreeNanos = 3e9;
+
 class Budget {
   public:
-    // `share`: from 0, no limit, to below 1.
-    explicit Budget(double share) noexcept;
+    // `share`: from 0, no limit, to below 1. `free_nanos`: what capture may take beside, once.
+    explicit Budget(double share, double free_nanos = 0) noexcept;
+    // A configuration's: its share, or the standing limit.
+    [[nodiscard]] static Budget of(const std::optional<double>& share) noexcept {
+        return share ? Budget(*share) : Budget(kStandingShare, kStandingFreeNanos);
+    }
 
     [[nodiscard]] bool is_limited() const noexcept { return share_ > 0; }
     void account(const StepCost& step) noexcept;
+    // At least so much may be taken from now on.
+    void grant(double nanos) noexcept;
     // Whether the next step is to do without what can be left out.
     [[nodiscard]] bool is_overdrawn() const noexcept { return measured_.balance < 0 || felt_.balance < 0; }
     // Whether the next training step is to do so only to be compared with.

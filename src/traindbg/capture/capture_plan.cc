@@ -236,6 +236,7 @@ void CapturePlan::thin(Mode mode, bool thins) noexcept {
 
 bool CapturePlan::is_left_out(std::size_t index, Mode mode, StepIndex step) const noexcept {
     if (!is_thinned(mode)) return false;
+    if (!config_.budget && is_asked_by_user_[index]) return false;
     if (!is_users_[index] && (roles_of_[index] & ~kNeverThinned) == 0) return false;
     const Requirement& requirement = config_.requirements[index];
     return !std::binary_search(requirement.steps.begin(), requirement.steps.end(), step);

@@ -72,7 +72,8 @@ class CapturePlan {
     // The roles that were due, had `thin` not been called.
     [[nodiscard]] RoleMask due_roles_unthinned(model::Mode mode, model::StepIndex step) const noexcept;
     // From the mode's next step on, only numbers and what is asked for at this very step are due; what is due
-    // by time stays so until it was taken. To be called before `begin_step`.
+    // by time stays so until it was taken. Without a budget in the configuration, what users ask for stays
+    // due, too. To be called before `begin_step`.
     void thin(model::Mode mode, bool thins) noexcept;
     [[nodiscard]] bool is_thinned(model::Mode mode) const noexcept {
         return (thinned_ >> static_cast<unsigned>(mode) & 1U) != 0;

@@ -76,6 +76,8 @@ constexpr std::chrono::nanoseconds kPlanPatience = std::chrono::milliseconds(100
 // one.
 constexpr std::uint64_t kMostTrainingsLookedAt = 10;
 constexpr StepIndex kStepsOfALook = 500;
+// What may be taken of another model's training by the standing limit, however much went before.
+constexpr double kNanosOfATraining = 0.25e9;
 // What the flight recorder gets where the run's own record took all of the time there was to close.
 constexpr std::int64_t kLeastFlightNanos = 200'000'000;
 
@@ -93,7 +95,7 @@ class CaptureSession::Impl {
           writer_(std::move(writer)),
           flight_(std::move(flight)),
           control_(std::move(control)),
-          budget_(options_.config.budget),
+          budget_(Budget::of(options_.config.budget)),
           files_(files),
           changes_(files, storage::RunLayout{options_.run_directory}, plan_in_force),
           plans_seen_(plans_seen) {
@@ -199,6 +201,10 @@ class CaptureSession::Impl {
         }
         if (!of_another_model) return;
         ++trainings_;
+        if (!plan_.config().budget) {
+            budget_.grant(kNanosOfATraining);
+            leave_nothing_out();
+        }
         if (new_training_ == kNoTensor) {
             model::TensorInfo info;
             info.name = "loop/new_training";
@@ -512,7 +518,7 @@ class CaptureSession::Impl {
         }
         release_all();
         keep_flight_if_asked();
-        if (budget_.is_limited()) tell_budget("budget");
+        if (has_budget() || steps_left_out_ != 0) tell_budget("budget");
         if (plan_.is_waiting()) tell_unmatched(/*at_end=*/true);
         if (skips_not_told_ > 0)
             writer_->event("tensors_skipped", model::Json{{"more", skips_not_told_}}.dump());
@@ -638,7 +644,7 @@ class CaptureSession::Impl {
         plan.take_over(plan_);
         plan_ = std::move(plan);
         plan_changed_ = true;
-        if (plan_.config().budget != budget_.share()) set_budget(plan_.config().budget);
+        if (plan_.config().budget != budget_set_) set_budget(plan_.config().budget);
         const model::Json json = {{"number", number}, {"step", from}, {"eval_step", eval_.record.step}};
         writer_->event("plan_changed", json.dump());
         if (writer_->worker() == 0)  // once for all ranks
@@ -864,11 +870,12 @@ class CaptureSession::Impl {
         steps_left_out_ += was_left_out ? 1 : 0;
         if (was_left_out && is_overdrawn_ && !std::exchange(thinning_was_told_, true)) {
             tell_budget("budget_thins");
-            base::log_once(
-                LogLevel::kInfo, "capture.budget",
-                base::format("capture would take more than {:.3g} % of the training's time: of the "
-                             "steps that are due some are left out",
-                             100 * budget_.share()));
+            if (has_budget())
+                base::log_once(
+                    LogLevel::kInfo, "capture.budget",
+                    base::format("capture would take more than {:.3g} % of the training's time: of the "
+                                 "steps that are due some are left out",
+                                 100 * budget_.share()));
         }
         // Evaluations are of any length, and paid for by what was measured of them.
         budget_.account({.nanos = step_nanos,
@@ -890,20 +897,26 @@ class CaptureSession::Impl {
         if (has_flight(train_)) roles |= flight_->due_roles();
         return roles & ~kNeverThinned;
     }
-    void set_budget(double share) {
-        if (budget_.is_limited()) tell_budget("budget");  // of what was until now
-        budget_ = Budget(share);
+    // From the steps under way on.
+    void leave_nothing_out() noexcept {
         for (const Mode mode : {Mode::kTrain, Mode::kEval}) plan_.thin(mode, false);
-        is_flight_left_out_ = is_overdrawn_ = thinning_was_told_ = false;
+        is_flight_left_out_ = is_overdrawn_ = false;
+    }
+    // Whether the training's user set one; else there is the standing limit.
+    [[nodiscard]] bool has_budget() const noexcept { return budget_set_ && budget_.is_limited(); }
+    void set_budget(const std::optional<double>& share) {
+        if (has_budget() || steps_left_out_ != 0) tell_budget("budget");  // of what was until now
+        budget_ = Budget::of(share);
+        budget_set_ = share;
+        leave_nothing_out();
+        thinning_was_told_ = false;
         steps_due_ = steps_left_out_ = 0;
-        if (budget_.is_limited()) tell_budget("budget");
+        if (has_budget()) tell_budget("budget");
     }
     void tell_budget(std::string_view kind) {
-        const model::Json json = {{"step", train_.record.step},
-                                  {"budget", budget_.share()},
-                                  {"spent", budget_.spent()},
-                                  {"steps_due", steps_due_},
-                                  {"steps_left_out", steps_left_out_}};
+        const model::Json json = {{"step", train_.record.step},  {"budget", budget_.share()},
+                                  {"is_standing", !budget_set_}, {"spent", budget_.spent()},
+                                  {"steps_due", steps_due_},     {"steps_left_out", steps_left_out_}};
         writer_->event(kind, json.dump());
     }
 
@@ -935,6 +948,7 @@ class CaptureSession::Impl {
     // live.
     std::shared_ptr<ControlBlock> control_;
     Budget budget_;
+    std::optional<double> budget_set_ = options_.config.budget;
     std::uint64_t trainings_ = 1;            // of other models than the one before
     std::uint64_t trainings_looked_at_ = 1;  // and of the same one
     StepIndex last_begun_ = 0;

@@ -177,8 +177,9 @@ std::vector<std::string> differences(const CaptureConfig& before, const CaptureC
         lines.push_back(base::format("- micro-batches: {}", model::to_string(before.micro_batches)));
         lines.push_back(base::format("+ micro-batches: {}", model::to_string(after.micro_batches)));
     }
-    const auto budget = [](double share) {
-        return share == 0 ? std::string("none") : base::format("{:.3g} %", 100 * share);
+    const auto budget = [](const std::optional<double>& share) {
+        if (!share) return std::string("the default rules' own");
+        return *share == 0 ? std::string("none") : base::format("{:.3g} %", 100 * *share);
     };
     if (before.budget != after.budget) {
         lines.push_back("- budget: " + budget(before.budget));

@@ -375,7 +375,7 @@ Json to_json(const CaptureConfig& config) {
                 {"retention", to_json(config.retention)},
                 {"compiled", to_string(config.compiled)},
                 {"micro_batches", to_string(config.micro_batches)},
-                {"budget", config.budget},
+                {"budget", config.budget ? Json(*config.budget) : Json()},
                 {"flight", to_json(config.flight)},
                 {"corrections", to_json(config.corrections)},
                 {"collections", std::move(collections)},
@@ -403,8 +403,10 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     reader.word("compiled", out.compiled, &parse_compiled_models);
     reader.word("micro_batches", out.micro_batches, &parse_micro_batches);
     reader.boolean("probe", out.probe);
-    reader.number("budget", out.budget);
-    if (!(out.budget >= 0 && out.budget < 1)) reader.fail("'budget' is not a share from 0 to below 1");
+    if (const Json* budget = reader.find("budget"); budget != nullptr && !budget->is_null()) {
+        reader.number("budget", out.budget.emplace());
+        if (!(*out.budget >= 0 && *out.budget < 1)) reader.fail("'budget' is not a share from 0 to below 1");
+    }
     if (const Json* flight = reader.find("flight")) read_flight(*flight, out.flight, reader);
     if (const Json* corrections = reader.find("corrections"))
         read_corrections(*corrections, out.corrections, reader);

@@ -49,7 +49,8 @@ const char* kind_of_correction(const Json& event) {
 // What the workers' budgets left out, as each of them told last; nothing: none of them has one.
 struct BudgetNote {
     double share = 0;
-    double spent = 0;  // the most of a worker
+    bool is_standing = false;  // nobody set one: what capture keeps to by itself
+    double spent = 0;          // the most of a worker
     std::uint64_t due = 0, left_out = 0;
 };
 
@@ -64,6 +65,7 @@ std::optional<BudgetNote> budget_of(const read::Run& run) {
     BudgetNote out;
     for (const auto& [worker, json] : last) {
         out.share = fraction(json, "budget");
+        out.is_standing = out.is_standing || json["is_standing"] == true;
         out.spent = std::max(out.spent, fraction(json, "spent"));
         out.due += number(json, "steps_due");
         out.left_out += number(json, "steps_left_out");
@@ -146,12 +148,13 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
     std::vector<std::pair<std::string, std::string>> out;
     if (const std::optional<BudgetNote> budget = budget_of(run))
         out.emplace_back(
-            "budget",
-            base::format("{}: {}; capture took {}", percent(budget->share),
+            budget->is_standing ? "limit" : "budget",
+            base::format("{}{}: {}; capture took {}{}", percent(budget->share),
+                         budget->is_standing ? " of the time for the default rules" : "",
                          budget->left_out == 0 ? "nothing was left out"
                                                : base::format("{} of {} steps that were due were left out",
                                                               budget->left_out, budget->due),
-                         percent(budget->spent)));
+                         percent(budget->spent), budget->is_standing ? "; --budget 0 lifts it" : ""));
     if (const std::optional<Flight> flight = flight_of(run)) {
         std::string what;
         for (const Flight::Copy& copy : flight->copies)
@@ -188,6 +191,7 @@ void put_capture_notes(Json& json, const read::Run& run) {
     json["budget"] = nullptr;
     if (const std::optional<BudgetNote> budget = budget_of(run))
         json["budget"] = {{"budget", budget->share},
+                          {"is_standing", budget->is_standing},
                           {"spent", budget->spent},
                           {"steps_due", budget->due},
                           {"steps_left_out", budget->left_out}};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace traindbg::capture {
 namespace {
@@ -70,6 +71,44 @@ TEST(Budget, KeepsTheCostWithinItsShareFromTheBeginning) {
             EXPECT_NEAR(budget.spent(), training.cost / training.time, 0.02 * budget.spent());
         }
     }
+}
+
+TEST(Budget, TheStandingLimitIsFreeForThreeSecondsOfCaptureAndHoldsFromThenOn) {
+    Budget budget = Budget::of(std::nullopt);
+    SteppedTraining training{.beside = 1, .every = 1};
+    training.run(budget, 500);
+    EXPECT_EQ(training.taken, 500) << "three seconds, and nothing is left out to be compared with";
+    for (int i = 0; i < 100; ++i) {
+        training.run(budget, 1'000);
+        EXPECT_LE(training.cost, 3'000 + 0.02 * (training.time + 1'000) + 6 + 5);
+    }
+    EXPECT_GE(training.cost, 3'000 + 0.02 * training.time - 100) << "all that was earned is used";
+    // What was free is free once.
+    SteppedTraining quiet{.every = 1'000'000};
+    quiet.step = 1;
+    quiet.run(budget, 100'000);
+    SteppedTraining again{.beside = 1};
+    again.run(budget, 1'000);
+    EXPECT_LE(again.cost, 0.02 * (again.time + 1'000) + 6 + 5);
+}
+
+TEST(Budget, WhatIsGrantedMayBeTakenHoweverMuchWentBefore) {
+    Budget budget = Budget::of(std::nullopt);
+    SteppedTraining training;
+    training.run(budget, 5'000);
+    ASSERT_TRUE(budget.is_overdrawn());
+    budget.grant(250 * double{kMillisecond});
+    SteppedTraining next;
+    next.run(budget, 50);
+    EXPECT_EQ(next.taken, 50);
+    next.run(budget, 1'000);
+    EXPECT_LT(next.taken, 50 + 1'000 / 5);
+    // Who has more keeps it.
+    Budget fresh = Budget::of(std::nullopt);
+    fresh.grant(1);
+    SteppedTraining first;
+    first.run(fresh, 500);
+    EXPECT_EQ(first.taken, 500);
 }
 
 TEST(Budget, BeginsWithWhatOneSecondEarns) {

@@ -378,6 +378,56 @@ TEST_F(PlanChangesTest, WhatWasTakenOutStaysOutThoughAnotherSessionAsksForItAgai
     EXPECT_EQ(published->config.requirements, (std::vector{need("losses", 1), need("weights", 5)}));
 }
 
+TEST_F(PlanChangesTest, WithoutABudgetOnlyWhatRulesNeedIsLimitedAndThatIsTold) {
+    CaptureConfig config;
+    config.requirements = {need("gradients", 1), need("weights", 1), need("losses", 1)};
+    config.requirements[0].asked_by = config.requirements[2].asked_by = "a_rule";
+    begin(config);
+    const TensorId gradient = add("gradient/w", Role::kGradient), weight = add("w", Role::kWeight),
+                   loss = add("loss/l", Role::kLoss);
+    tensors_ = {gradient, weight, loss};
+    static_cast<void>(train_step());
+    session_->add_cost(std::uint64_t{2'900'000'000});  // as much is free
+    for (int i = 0; i < 2; ++i) static_cast<void>(train_step());
+    session_->add_cost(std::uint64_t{3'600'000'000'000});
+    for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    session_->begin_training(true);  // of another model
+    for (int i = 0; i < 2; ++i) static_cast<void>(train_step());
+    session_->close(60s);
+    EXPECT_EQ(steps_of(gradient), (std::set<StepIndex>{0, 1, 2, 3, 8, 9}));
+    EXPECT_EQ(steps_of(weight).size(), 10U) << "the user asked for these";
+    EXPECT_EQ(steps_of(loss).size(), 10U);
+    const std::vector<model::Json> told = events("budget");
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0]["is_standing"], true);
+    EXPECT_EQ(told[0]["budget"], 0.02);
+    EXPECT_EQ(told[0]["steps_left_out"], 4);
+}
+
+TEST_F(PlanChangesTest, ATrainingWithinTheStandingLimitIsToldNothingOfIt) {
+    CaptureConfig config;
+    config.requirements = {need("gradients", 1)};
+    config.requirements[0].asked_by = "a_rule";
+    begin(config);
+    tensors_ = {add("gradient/w", Role::kGradient)};
+    for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    session_->close(60s);
+    EXPECT_TRUE(events("budget").empty());
+}
+
+TEST_F(PlanChangesTest, WithABudgetOfNoneNothingIsLimited) {
+    CaptureConfig config;
+    config.requirements = {need("gradients", 1)};
+    config.requirements[0].asked_by = "a_rule";
+    config.budget = 0;
+    begin(config);
+    tensors_ = {add("gradient/w", Role::kGradient)};
+    session_->add_cost(std::uint64_t{3'600'000'000'000});
+    for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    session_->close(60s);
+    EXPECT_EQ(steps_of(tensors_[0]).size(), 5U);
+}
+
 TEST_F(PlanChangesTest, ABudgetThatIsLiftedLeavesNothingOutAnyMore) {
     CaptureConfig config;
     config.requirements = {need("gradients", 1)};

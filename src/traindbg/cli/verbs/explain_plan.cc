@@ -10,6 +10,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/capture/budget.h"
 #include "traindbg/capture/plan_changes.h"
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/custom_rules.h"
@@ -500,9 +501,13 @@ class ExplainPlanVerb final : public Verb {
 
         const model::CaptureConfig& plan = costs.plan().config();
         if (plan.flight.steps != 0) line("flight recorder", flight_in_words(plan.flight));
-        if (plan.budget > 0)
+        if (plan.budget.value_or(0) > 0)
             line("budget", base::format("steps beyond {:.3g} % of the time are left out; not in these sums",
-                                        100 * plan.budget));
+                                        100 * *plan.budget));
+        else if (!plan.budget)
+            line("limit", base::format("once rules took {:.3g} s, steps at which they would take more than "
+                                       "{:.3g} % of the time are left out; not in these sums",
+                                       capture::kStandingFreeNanos / 1e9, 100 * capture::kStandingShare));
         if (has_others) line("evaluations", "are not in these sums: how many there will be, nobody knows");
         for (const auto& [what, why] : missing(costs, seen, is_probe))
             line("not captured", printable(what) + ": " + printable(why));
