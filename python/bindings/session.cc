@@ -637,7 +637,7 @@ void bind_session(nb::module_& module) {
     nb::dict what;
     for (const auto& [word, bit] :
          {std::pair("statistics", model::What::kStatistics), std::pair("units", model::What::kUnits),
-          std::pair("channels", model::What::kChannels)})
+          std::pair("channels", model::What::kChannels), std::pair("digest", model::What::kDigest)})
         what[word] = static_cast<int>(bit);
     module.attr("WHAT_BITS") = what;
     module.attr("STOP_REQUESTED") = kStopRequested;

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
+from traindbg.hooks.torch.evaluations.module_modes import acts_by_mode
 from traindbg.hooks.torch.losses.collapse import directions_of, in_order
 from traindbg.hooks.torch.updates.resume import checkpoints
 
@@ -998,3 +999,50 @@ def test_what_somebody_packed_is_not_unpacked(tmp_path: Path) -> None:
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):
         train(model, torch.optim.SGD(model.parameters(), lr=0.1), 4, loss_of)
     assert td.Run(tmp_path / "run").steps().tolist() == [0, 1, 2, 3]
+
+
+def _net_that_drops(share: float | None, forward: str) -> nn.Module:
+    """Without a module for dropout."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(12, 8)
+            if share is not None:
+                self.dropout = share
+
+        def of_its_share(self, x: torch.Tensor) -> torch.Tensor:
+            return F.dropout(self.layer(x).relu(), self.dropout, training=self.training)
+
+        def of_a_number(self, x: torch.Tensor) -> torch.Tensor:
+            return F.dropout(self.layer(x).relu(), p=0.6, training=self.training)
+
+        def of_none(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x).relu() if self.training else self.layer(x)
+
+    Net.forward = getattr(Net, forward)
+    return Net()
+
+
+@pytest.mark.parametrize(
+    ("share", "forward", "acts"),
+    [
+        (0.5, "of_its_share", True),
+        (0.0, "of_its_share", False),
+        (None, "of_a_number", True),
+        (0.5, "of_none", False),
+    ],
+)
+def test_a_model_whose_forward_drops_by_itself_acts_by_its_mode(
+    share: float | None, forward: str, acts: bool
+) -> None:
+    assert acts_by_mode(_net_that_drops(share, forward)) is acts
+
+
+def test_a_model_in_evaluation_mode_that_drops_by_itself_is_told_of(tmp_path: Path) -> None:
+    model = nn.Sequential(_net_that_drops(0.5, "of_its_share"), nn.Linear(8, 3)).eval()
+    watcher = td.watch(model, run_dir=tmp_path / "run", supervise=False)
+    train(model, torch.optim.SGD(model.parameters(), lr=0.01), 4)
+    watcher.detach()
+    _, values = fact(tmp_path / "run", "loop/modules_in_eval")
+    assert values[0] == 1

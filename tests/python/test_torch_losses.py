@@ -140,6 +140,38 @@ def test_a_loss_of_the_users_own(run_dir, by_keyword):
     check(tensors["label/Distance"].statistics, truth)
 
 
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_of_a_difference_that_is_given_its_target_first(run_dir, name):
+    """As of a temporal difference; an evaluation, in which nothing has a gradient, goes by it."""
+    loss = getattr(F, name)
+    step = Step(
+        run_dir,
+        rules=[],
+        collect=None,
+        capture=[
+            {"collection": ["predictions", "labels"], "every": 1},
+            {"collection": ["predictions", "labels"], "mode": "eval", "every": 1},
+        ],
+    )
+    target, made = torch.full((8, 3), 7.0), {}
+
+    def turned(x):
+        made["prediction"] = x
+        return loss(target, x) if name != "l1_loss" else loss(input=target, target=x)
+
+    step.take(turned)
+    trained = made["prediction"].detach()
+    step.model.eval()
+    with torch.no_grad():
+        loss(target, step.model(torch.randn(8, 6)))
+    step.model.train()
+    step.take(lambda x: loss(x, target))  # from now on the usual way
+    run = step.end()
+    assert run[f"label/{name}"].values("min").tolist() == [7.0, 7.0]
+    check(run.step(0).tensors[f"prediction/{name}"].statistics, trained)
+    assert run[f"label/{name}"].values("max", mode="eval").tolist() == [7.0]
+
+
 def test_evaluations_and_steps_that_are_not_due(run_dir):
     step = Step(
         run_dir,

@@ -160,6 +160,9 @@ bool follows(std::string_view rule, std::string_view key, const FaultKind& fault
     // A loss of logarithms has no lower bound where it is given other numbers, and falls without end.
     const bool is_bound_lost = fault.kind == "missing_softmax" || fault.kind == "labels_out_of_range";
     if (is_bound_lost && rule == "loss_sign_flipped" && key == "runaway") return true;
+    // Squares of gradients that were clipped away are smaller than any epsilon.
+    if (fault.kind == "gradient_clipped_to_nothing" && rule == "bad_optimizer_settings" && key == "eps")
+        return true;
     if (has(fault.effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
     return fault.effect != Effect::kNone && (!since_start || fault.is_first) && is_one_of(rule, kOfDying);
 }

@@ -61,6 +61,18 @@ TEST(LikelyCauses, OfWeightsThatHardlyMoveTheRateIsTheCauseBeforeGradientsThatVa
     EXPECT_EQ(names({time, low}).front(), "learning_rate_too_low");
 }
 
+TEST(LikelyCauses, AnEpsilonAboveGradientsThatWereClippedAwayIsNotTheCause) {
+    model::Finding clip = finding("gradient_clipped_to_nothing", "clip", kWarning);
+    clip.kind = clip.rule;
+    model::Finding eps = finding("bad_optimizer_settings", "eps", kWarning);
+    eps.kind = eps.rule;
+    EXPECT_EQ(names({eps}), std::vector<std::string>{"bad_optimizer_settings"});
+    EXPECT_EQ(names({eps, clip}), std::vector<std::string>{"gradient_clipped_to_nothing"});
+    model::Finding betas = eps;
+    betas.key = "betas";
+    EXPECT_EQ(names({betas, clip}).size(), 2U);
+}
+
 TEST(LikelyCauses, UnitsThatDiedAreAConsequenceOfTheLearningRate) {
     EXPECT_EQ(
         names({finding("exploding_gradient", "gradients", kError, {{"update / weight", 2.0, "usual", 1e-3}}),

@@ -17,6 +17,9 @@ namespace {
 
 using base::human_number;
 
+// Of the weights' own size: by less no loss falls, but for one that says little of what is learned.
+constexpr double kLeastWay = 0.01;
+
 const model::RuleInfo kGradientClippedToNothing = {
     .name = "gradient_clipped_to_nothing",
     .title = "Gradient clipped to nothing",
@@ -30,7 +33,7 @@ const model::RuleInfo kGradientClippedToNothing = {
         "- Small updates: no update of a weight matrix (‖Δw‖ / ‖w‖) was ever above `update`. With "
         "momentum, in a training that has not learned, the limit is ten times `update`.\n"
         "- Judged after `patience` steps or at the end of the run. A note (info) if the training has "
-        "learned.\n"
+        "learned: the loss has fallen, and the updates may add up to a hundredth of the weights.\n"
         "- Clipped by value, where the clipping itself is not seen (a hook of a parameter): in all "
         "matrices, the smallest and largest value of the gradient are minus and plus one number.\n"
         "- That number must be the same at all looks, and most values must be that far from 0. No update "
@@ -143,16 +146,22 @@ class GradientClippedToNothing final : public Rule {
         if (cut_++ == 0 && clipped_ == 0) first_ = step.step();
     }
 
+    // Whether the weights can have come so far by now that it is they who lowered the loss.
+    [[nodiscard]] bool has_moved() const {
+        return updates_.highest() * static_cast<double>(last_ + 1) > kLeastWay;
+    }
+
     void judge(FindingSink& sink) {
         const bool is_seen =
             clipping_.count() >= 3 && clipped_ == clipping_.count() && clipping_.highest() < share_;
         by_value_ = !is_seen && looks_ >= 3 && cut_ == looks_;
         // A momentum adds up steps that all are of one length.
-        const double most = is_seen && has_momentum_ && !loss_.has_learned() ? 10 * update_ : update_;
+        const bool has_learned = loss_.has_learned() && has_moved();
+        const double most = is_seen && has_momentum_ && !has_learned ? 10 * update_ : update_;
         const bool nothing = (is_seen || by_value_) && updates_.count() > 0 && updates_.highest() <= most;
-        const char* found = !nothing              ? has_stopped() ? kShrinks : nullptr
-                            : loss_.has_learned() ? "clip_note"
-                                                  : "clip";
+        const char* found = !nothing      ? has_stopped() ? kShrinks : nullptr
+                            : has_learned ? "clip_note"
+                                          : "clip";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
             firing_ = found;

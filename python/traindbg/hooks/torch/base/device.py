@@ -32,11 +32,14 @@ _FIELDS = 11  # of statistics; those of units come after them
 _UNITS = _core.WHAT_BITS["units"]
 _ON_DEVICE = _core.WHAT_BITS["statistics"] | _UNITS
 _CHANNELS = _core.WHAT_BITS["channels"]
+# What only rules want of a tensor beside its statistics.
+_OF_RULES = _CHANNELS | _core.WHAT_BITS["digest"]
 _MOST_CHANNELS = 65_536  # as the core has it
 # Copies of at most so many bytes, and one tensor, are on their way at a time.
 _MOST_BYTES = 256 << 20
 # Up to here a copy for the host to reduce should take a GPU less time than its 40 launches would.
 _SMALL_BYTES = 1 << 20
+_MOST_ZEROS = 16  # for each value of a sparse tensor that is written out for rules
 _CHANNEL_BYTES = 16 << 20
 
 
@@ -277,6 +280,12 @@ class _Mail:
             self._stream.synchronize()
 
 
+def _is_mostly_empty(tensor: torch.Tensor) -> bool:
+    """Whether a sparse tensor, such as a graph's edges, would be far larger if written out."""
+    bytes_of_all = tensor.numel() * tensor.element_size()
+    return bytes_of_all > _SMALL_BYTES and tensor.numel() > _MOST_ZEROS * tensor._nnz()
+
+
 def _as_it_is_looked_at(tensor: torch.Tensor, wanted: int) -> torch.Tensor:
     """Of complex numbers how large they are; of a sparse tensor all of it, where that is wanted."""
     with own_operations():
@@ -369,6 +378,8 @@ class Deferred:
         wanted = 0 if is_taken else self._session.wanted(mode, tensor_id)
         is_sparse = tensor.layout is torch.sparse_coo
         is_known = is_sparse or _is_dense(tensor)
+        if is_sparse and not wanted & ~(_ON_DEVICE | _OF_RULES) and _is_mostly_empty(tensor):
+            wanted &= _ON_DEVICE
         if wanted == 0:
             return
         if is_known and not capturing_graph(tensor):

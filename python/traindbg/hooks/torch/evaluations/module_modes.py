@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -16,6 +17,32 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch.base.watched import WatchedModels
 
 _STRONG_DROPOUT = 0.5  # above it, the strongest one is told
+_DROPOUTS = frozenset(
+    {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_of_dropout(kind: type[nn.Module]) -> tuple[frozenset[str], frozenset[str]]:
+    """What `forward` of a class names of functions of dropout and of shares, if it asks `training`.
+
+    As `F.dropout(x, self.dropout, training=self.training)` does: no module says it there.
+    """
+    code = getattr(kind.forward, "__code__", None)
+    names = frozenset(getattr(code, "co_names", ()))
+    if "training" not in names or kind.__module__.startswith("torch.nn."):
+        return frozenset(), frozenset()
+    return names & _DROPOUTS, frozenset(name for name in names if "drop" in name or name == "p")
+
+
+def _drops_by_itself(module: nn.Module) -> bool:
+    """Whether a module's own `forward` leaves values out in training mode."""
+    functions, shares = _names_of_dropout(type(module))
+    if all(isinstance(getattr(module, name, None), nn.Module) for name in functions):
+        return False  # `self.dropout(x)`: a module that speaks for itself, or none at all
+    own = [getattr(module, name, None) for name in shares]
+    given = [value for value in own if isinstance(value, (int, float))]
+    return not given or max(given) > 0
 
 
 def acts_by_mode(module: nn.Module) -> bool:
@@ -26,7 +53,7 @@ def acts_by_mode(module: nn.Module) -> bool:
         return bool(module.track_running_stats)
     if isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention)):
         return bool(module.dropout > 0)
-    return False
+    return _drops_by_itself(module)
 
 
 def strongest_dropout(model: nn.Module) -> float:

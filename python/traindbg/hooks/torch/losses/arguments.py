@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from traindbg import _core
 from traindbg.hooks.torch.base.names import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import torch
 
 PREDICTIONS = _core.ROLE_BITS["prediction"]
 LABELS = _core.ROLE_BITS["label"]
@@ -41,6 +41,34 @@ def without_weights(
         return args, kwargs
     others = {key: value for key, value in kwargs.items() if key != "linear_weight"}
     return (*args[:1], *args[2:]), others
+
+
+# Losses that are the same whichever of the two comes first.
+OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
+_turned: set[str] = set()  # those of them that were given the target first where gradients told
+
+
+def prediction_first(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a loss is given, of a difference whose target comes first the other way round.
+
+    `mse_loss(td_target, value)` is what many programs write of reinforcement learning: the one that
+    has a gradient is what the model returned. An evaluation, where none has, is taken to be written
+    as its training.
+    """
+    if name not in OF_DIFFERENCES or len(args) + ("input" in kwargs) + ("target" in kwargs) < 2:
+        return args, kwargs
+    first = args[0] if args else kwargs.get("input")
+    second = args[1] if len(args) > 1 else kwargs.get("target")
+    if not isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor):
+        return args, kwargs
+    if first.requires_grad or second.requires_grad:
+        (_turned.discard if first.requires_grad else _turned.add)(name)
+    if name not in _turned:
+        return args, kwargs
+    others = {key: value for key, value in kwargs.items() if key not in ("input", "target")}
+    return (second, first, *args[2:]), others
 
 
 # Where a loss of numbers goes from squares to absolute values: what it is called, and its place.

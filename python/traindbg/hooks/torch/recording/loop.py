@@ -32,6 +32,7 @@ from traindbg.hooks.torch.data.fields import Fields
 from traindbg.hooks.torch.evaluations.module_modes import Modes
 from traindbg.hooks.torch.evaluations.norms import Norms
 from traindbg.hooks.torch.losses.angles import AWAY, ONE_WAY, cosines_in
+from traindbg.hooks.torch.losses.arguments import OF_DIFFERENCES
 from traindbg.hooks.torch.losses.collapse import Outputs
 from traindbg.hooks.torch.losses.compared import summed_output
 from traindbg.hooks.torch.losses.functions import ReturnedGradients
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
-_OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
 _OF_COSINES = "cosine_embedding_loss"
 _MOST_CANDIDATES = 64
 _MOST_FRESH = 8  # matrices that are asked whether they are as they were drawn
@@ -290,7 +290,7 @@ class LoopObserver:
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
         if self.is_open and self._compared_to_itself is not False:
-            self._compared_to_itself = name in _OF_DIFFERENCES and _are_made(args, kwargs)
+            self._compared_to_itself = name in OF_DIFFERENCES and _are_made(args, kwargs)
         if self.is_open and self._is_of_cosines is not False:
             self._is_of_cosines = name == _OF_COSINES and _have_gradients(args, kwargs)
         if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
@@ -303,7 +303,7 @@ class LoopObserver:
             self._terms = _terms(target, kwargs)
             if isinstance(target, torch.Tensor) and target.requires_grad:
                 self._target_is_made = True
-            if self._outputs is not None and name in _OF_DIFFERENCES:
+            if self._outputs is not None and name in OF_DIFFERENCES:
                 self._outputs.compared_with(target)
             mark_loss(value, name, self._losses, args, kwargs)
 

@@ -61,7 +61,7 @@ from traindbg.hooks.torch.evaluations.standby import listening_switch, listening
 from traindbg.hooks.torch.evaluations.written import listening_number
 from traindbg.hooks.torch.labels.loader_labels import listening_next
 from traindbg.hooks.torch.losses import densities
-from traindbg.hooks.torch.losses.arguments import without_weights
+from traindbg.hooks.torch.losses.arguments import prediction_first, without_weights
 from traindbg.hooks.torch.losses.root import mark_sum
 from traindbg.hooks.torch.losses.sums import per_target
 from traindbg.hooks.torch.steps.weights_kept import (
@@ -266,6 +266,7 @@ def _loss_computed(
             guarded("sums of losses", mark_sum, name, value, args, kwargs)
         if hot is None or not hot.loss_computed(name, seen):
             given = args if as_mean is None else args[1:]  # without the method's object
+            given, kwargs = prediction_first(name, given, kwargs)
             listener.loss_computed(name, seen, given, kwargs)
 
 
