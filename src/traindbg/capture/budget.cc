@@ -17,24 +17,30 @@ constexpr double kMostTypical = 4;
 
 }  // namespace
 
-Budget::Budget(double share, double free_nanos) noexcept
-    : share_(share),
-      measured_{share * kEarningNanos + free_nanos},
-      felt_{share * kEarningNanos + free_nanos} {}
+Budget::Budget(double share) noexcept
+    : share_(share), measured_{share * kEarningNanos}, felt_{share * kEarningNanos} {}
+
+Budget Budget::of(const std::optional<double>& share) noexcept {
+    Budget out(share.value_or(kStandingShare));
+    out.is_standing_ = !share;
+    if (out.is_standing_) out.grant(out.measured_.balance + kStandingFreeNanos);
+    return out;
+}
 
 void Budget::grant(double nanos) noexcept {
     for (Account* account : {&measured_, &felt_}) account->balance = std::max(account->balance, nanos);
 }
 
 bool Budget::wants_comparison() const noexcept {
-    if (!is_limited()) return false;
-    // While there is more than steps can earn, nothing hangs on what they cost.
-    if (std::min(measured_.balance, felt_.balance) > share_ * kEarningNanos) return false;
+    if (!is_limited() || is_standing_) return false;
     if (typical_.count() < kFew) return whole_steps_ >= kFirstSteps + kUntilFirstComparison;
     return looked_at_since_ >= kUntilNextComparison;
 }
 
-double Budget::spent() const noexcept { return own_ > 0 ? std::max(measured_.cost, felt_.cost) / own_ : 0; }
+double Budget::spent() const noexcept {
+    if (!(own_ > 0)) return 0;
+    return (is_standing_ ? measured_.cost : std::max(measured_.cost, felt_.cost)) / own_;
+}
 
 Budget::Kind& Budget::kind_of(std::uint32_t looked_at) noexcept {
     for (Kind& kind : kinds_) {

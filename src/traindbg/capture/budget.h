@@ -19,11 +19,13 @@
 // The standing limit is a budget with an account that holds three seconds more at the beginning, once. It is
 // for trainings that nobody set a budget for: of a short one, and where a training begins, everything is
 // looked at; a long one of a small network, whose steps take less than what rules look at in them, is not
-// slowed by more than anybody would notice.
+// slowed by more than anybody would notice. It goes by what was measured alone: what is felt of a hundred
+// steps of a second each is more than that by chance.
 //
 // Threads: one at a time. Cost: some hundred nanoseconds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,19 +49,17 @@ inline constexpr double kStandingFreeNanos = 3e9;
 
 class Budget {
   public:
-    // `share`: from 0, no limit, to below 1. `free_nanos`: what capture may take beside, once.
-    explicit Budget(double share, double free_nanos = 0) noexcept;
+    // `share`: from 0, no limit, to below 1.
+    explicit Budget(double share) noexcept;
     // A configuration's: its share, or the standing limit.
-    [[nodiscard]] static Budget of(const std::optional<double>& share) noexcept {
-        return share ? Budget(*share) : Budget(kStandingShare, kStandingFreeNanos);
-    }
+    [[nodiscard]] static Budget of(const std::optional<double>& share) noexcept;
 
     [[nodiscard]] bool is_limited() const noexcept { return share_ > 0; }
     void account(const StepCost& step) noexcept;
     // At least so much may be taken from now on.
     void grant(double nanos) noexcept;
     // Whether the next step is to do without what can be left out.
-    [[nodiscard]] bool is_overdrawn() const noexcept { return measured_.balance < 0 || felt_.balance < 0; }
+    [[nodiscard]] bool is_overdrawn() const noexcept { return balance() < 0; }
     // Whether the next training step is to do so only to be compared with.
     [[nodiscard]] bool wants_comparison() const noexcept;
     [[nodiscard]] double share() const noexcept { return share_; }
@@ -83,6 +83,9 @@ class Budget {
         std::uint64_t unpaid = 0;          // steps before the difference was known
     };
 
+    [[nodiscard]] double balance() const noexcept {
+        return is_standing_ ? measured_.balance : std::min(measured_.balance, felt_.balance);
+    }
     [[nodiscard]] Kind& kind_of(std::uint32_t looked_at) noexcept;
     void learn_typical(double nanos) noexcept;
     void compare(Kind& kind, double nanos) noexcept;
@@ -93,6 +96,7 @@ class Budget {
     void pay(Account& account, double earned, double cost) const noexcept;
 
     double share_;
+    bool is_standing_ = false;
     Account measured_;
     Account felt_;
     double own_ = 0;                 // nanoseconds of the training that earned

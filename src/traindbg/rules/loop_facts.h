@@ -113,20 +113,31 @@ class Agent {
     void observe(const model::StepView& step) {
         if (step.mode() == model::Mode::kEval) is_evaluated_ = true;
         if (step.mode() != model::Mode::kTrain) return;
-        if (loop_fact(step, "trainings")) looks_ = asked_ = 0;  // of another model
+        if (loop_fact(step, "trainings")) {  // of another model
+            looks_ = asked_ = 0;
+            is_taught_ = false;
+        }
+        is_taught_ = is_taught_ || loop_fact(step, "discounts_rewards") || loop_fact(step, "loss_has_policy");
         if (const std::optional<LoopFact> asked = loop_fact(step, "asked_without_gradients")) {
             ++looks_;
             asked_ += asked->value > 0 && !is_evaluated_ ? 1 : 0;
         }
         is_evaluated_ = false;
     }
-    [[nodiscard]] bool is_on() const noexcept { return looks_ >= kFewest && 10 * asked_ >= 9 * looks_; }
+    [[nodiscard]] bool is_on() const noexcept {
+        return is_taught_ || (looks_ >= kFewest && 10 * asked_ >= 9 * looks_);
+    }
+
+    // By its text, which adds discounted rewards up, or by a loss that has log-probabilities of what was
+    // chosen: its losses say little of what it learns.
+    [[nodiscard]] bool is_taught() const noexcept { return is_taught_; }
 
   private:
     static constexpr int kFewest = 5;
 
     int looks_ = 0, asked_ = 0;
     bool is_evaluated_ = false;
+    bool is_taught_ = false;
 };
 
 // Counts the steps in a row that show something, of those that tell it.

@@ -75,21 +75,29 @@ TEST(Budget, KeepsTheCostWithinItsShareFromTheBeginning) {
 
 TEST(Budget, TheStandingLimitIsFreeForThreeSecondsOfCaptureAndHoldsFromThenOn) {
     Budget budget = Budget::of(std::nullopt);
-    SteppedTraining training{.beside = 1, .every = 1};
-    training.run(budget, 500);
-    EXPECT_EQ(training.taken, 500) << "three seconds, and nothing is left out to be compared with";
+    SteppedTraining training;
+    training.run(budget, 600);
+    EXPECT_EQ(training.taken, 600) << "three seconds, and nothing is left out to be compared with";
     for (int i = 0; i < 100; ++i) {
         training.run(budget, 1'000);
-        EXPECT_LE(training.cost, 3'000 + 0.02 * (training.time + 1'000) + 6 + 5);
+        EXPECT_LE(training.cost, 3'000 + 0.02 * (training.time + 1'000) + 5);
     }
     EXPECT_GE(training.cost, 3'000 + 0.02 * training.time - 100) << "all that was earned is used";
     // What was free is free once.
     SteppedTraining quiet{.every = 1'000'000};
     quiet.step = 1;
     quiet.run(budget, 100'000);
-    SteppedTraining again{.beside = 1};
+    SteppedTraining again;
     again.run(budget, 1'000);
-    EXPECT_LE(again.cost, 0.02 * (again.time + 1'000) + 6 + 5);
+    EXPECT_LE(again.cost, 0.02 * (again.time + 1'000) + 5);
+}
+
+TEST(Budget, TheStandingLimitGoesByWhatWasMeasuredAlone) {
+    Budget budget = Budget::of(std::nullopt);
+    SteppedTraining slow{.own = 500, .measured = 5, .beside = 400, .every = 4};
+    slow.run(budget, 10'000);
+    EXPECT_EQ(slow.taken, 2'500) << "what others do on the machine is not capture's";
+    EXPECT_NEAR(budget.spent(), 5.0 / 500 / 4, 0.001);
 }
 
 TEST(Budget, WhatIsGrantedMayBeTakenHoweverMuchWentBefore) {

@@ -83,7 +83,9 @@ const model::RuleInfo kLearningRateTooHigh = {
         "Adam's first ones or those of small batches are; weights that start at zero; warm-up; several "
         "optimizers that work against each other (a GAN); a loss made by hand, which need not fall; a test "
         "of "
-        "many rates, if the weights are set back after it.",
+        "many rates, if the weights are set back after it. A note (info) for an agent, whose loss says "
+        "little: "
+        "where the program adds up discounted rewards or the loss is that of a policy.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss.",
@@ -127,6 +129,7 @@ class LearningRateTooHigh final : public Rule {
         }
         const LearningRates rates = rates_;
         rates_.observe(step);
+        agent_.observe(step);
         if (loop_fact(step, "weights_of_start")) begin_anew(rates, step.step());
         if (are_rates_tried_out() && is_of_before_) take_back(sink);
         if (updates_.observe(step) && step.step() < kFirstMoves) moved_ += updates_.last().typical;
@@ -398,7 +401,9 @@ class LearningRateTooHigh final : public Rule {
         const double ratio = look.typical;
         model::Finding finding;
         finding.key = key;
-        finding.severity = key == "above_start" ? model::Severity::kError : model::Severity::kWarning;
+        finding.severity = key == "above_start" ? model::Severity::kError
+                           : agent_.is_taught() ? model::Severity::kInfo
+                                                : model::Severity::kWarning;
         finding.first_step = key == "rises_again" ? best_step_ : 0;
         finding.tensor = "update_ratio/" + look.place;
         finding.layer = look.place.substr(0, look.place.rfind('.'));
@@ -479,6 +484,7 @@ class LearningRateTooHigh final : public Rule {
     WeightUpdates updates_;
     LearningRates rates_;
     TrainingLoss loss_;
+    Agent agent_;
     SummedLoss summed_;
 };
 

@@ -73,7 +73,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "harder, or while the targets of a regression grow far more than it does, as values do that are "
         "learned from seldom rewards. The same for the regression of a model that is asked without gradients "
         "at nearly all steps, in training mode and for no loss, as an agent is that acts and learns, once "
-        "the mean square of its targets has doubled.",
+        "the mean square of its targets has doubled. A note (info) where a program adds up discounted "
+        "rewards "
+        "or its loss is that of a policy, until the loss is a hundred times that of its start.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -454,7 +456,8 @@ class LossNotDecreasing final : public Rule {
         // objective of a policy, which need not fall.
         const bool is_below_zero =
             key == "stalled" && loss_.tensor() == "loss" && loss_.start() < 0 && level < 0;
-        const bool note_only = loss_.is_game() || !loss_.is_known_function() || is_below_zero;
+        const bool is_agents = agent_.is_taught() && level <= kRunaway * loss_.start();
+        const bool note_only = loss_.is_game() || !loss_.is_known_function() || is_below_zero || is_agents;
         model::Finding finding;
         finding.key = key;
         finding.tensor = loss_.tensor();

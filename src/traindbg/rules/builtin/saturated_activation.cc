@@ -14,6 +14,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
@@ -33,19 +34,19 @@ const model::RuleInfo kSaturatedActivation = {
     .when =
         "Most values of a tanh or sigmoid layer lie at its flat ends in each of the last `window` captured "
         "batches, or the biases of an LSTM or GRU hold all gates at one end from the start.\n"
-        "- Flat (warning): at least `share` of a hidden tanh or sigmoid layer's values lie at the flat "
-        "ends (tanh beyond 0.97 in size, sigmoid below 0.03 or above 0.97), in each of the last `window` "
-        "captured batches, after 50 steps, while the training does not learn.\n"
-        "- Flat, note only (info): the same, while the training learns.\n"
+        "- Flat (warning): at least `share` of a hidden tanh or sigmoid layer's values lie at the flat ends "
+        "(tanh beyond 0.97 in size, sigmoid below 0.03 or above 0.97), in each of the last `window` captured "
+        "batches, after 50 steps, while the training does not learn.\n"
+        "- Flat, note only (info): the same, while the training learns; or later than from the first step, "
+        "in the training of an agent.\n"
         "- A layer is hidden where weights were made after it, or, of one model alone, where the layer that "
-        "is called next has a "
-        "weight with as many inputs as this one has channels, or values of a row.\n"
+        "is called next has a weight with as many inputs as this one has channels, or values of a row.\n"
         "- Flat from the first step: for a note the loss must be below 60 % of what guessing gives (of its "
-        "start, where labels are not counted). Where several layers were like this, it must be below 15 % "
-        "of that.\n"
-        "- Flat from the first step, after 200 steps: for a note the loss must also be below a fifth of "
-        "what guessing gives, or below three times the share by which labels of nearest inputs differ, "
-        "whichever of these is more.\n"
+        "start, where labels are not counted). Where several layers were like this, it must be below 15 % of "
+        "that.\n"
+        "- Flat from the first step, after 200 steps: for a note the loss must also be below a fifth of what "
+        "guessing gives, or below three times the share by which labels of nearest inputs differ, whichever "
+        "of these is more.\n"
         "- Dead end (warning, however the training goes): three quarters of the layer's values were at the "
         "flat ends at the first step, nine in ten are now, and weights come before it that would have to "
         "learn. What comes after it learns from what these were drawn as.\n"
@@ -60,8 +61,8 @@ const model::RuleInfo kSaturatedActivation = {
         "number of values. Of the output's values 98 % have been at the flat ends since the first fifth of "
         "the training, for at least 150 steps.\n"
         "- Binary output, the loss: it is above 40 % of its start. Before that it was still falling, over "
-        "the second half of the steps until then, by 1.5 times what chance does. Since then it is higher "
-        "by a twentieth and by three times what chance does.\n"
+        "the second half of the steps until then, by 1.5 times what chance does. Since then it is higher by "
+        "a twentieth and by three times what chance does.\n"
         "- Between the ends (warning): mse_loss or binary_cross_entropy compares the layer's values with "
         "targets that differ, within its range and between the ends. The mean product of a value's distances "
         "from both ends cannot be smaller than that of the targets, once these are learned.\n"
@@ -69,8 +70,8 @@ const model::RuleInfo kSaturatedActivation = {
         "eight or more, the first step among them. It is a tenth or less at the last three, after 100 "
         "steps.\n"
         "- Gates (warning): at the first step all biases of an LSTM or GRU, those of input and state added "
-        "up, are above `bias`, or all below its negative. They are beyond the reach of what the weights "
-        "add. The training has not come far.\n"
+        "up, are above `bias`, or all below its negative. They are beyond the reach of what the weights add. "
+        "The training has not come far.\n"
         "- Gates, note only (info): the same, where the training has come far.",
     .why =
         "At the flat ends the derivative is below 6 % of its largest value (3 % of the input's change for "
@@ -107,6 +108,7 @@ class SaturatedActivation final : public Rule {
           window_(static_cast<std::size_t>(parameters.at("window"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        agent_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
         guessing_.observe(step);
@@ -539,7 +541,7 @@ class SaturatedActivation final : public Rule {
         const bool from_start = worst != nullptr && worst->second.first_share >= share_;
         const bool learns =
             from_start ? has_come_far(from_first) && !is_behind_inputs() && !is_dead_end(step, *worst)
-                       : loss_.has_learned();
+                       : loss_.has_learned() || agent_.is_on();
         const char* key = worst == nullptr ? "" : learns ? "flat_learning" : "flat";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
@@ -569,9 +571,14 @@ class SaturatedActivation final : public Rule {
             from_start ? "from the first step on"
                        : base::format("{:.0f} % at the first step", 100 * layer.first_share),
             places > 1 ? base::format("; {} layers are like this", places) : "",
-            learns ? "; the training learns all the same" : "");
+            !learns ? ""
+            : loss_.has_learned()
+                ? "; the training learns all the same"
+                : "; what an agent is taught grows with what it earns, and its layers with it");
         finding.fix =
-            learns ? "Nothing, if the units are gates; otherwise LayerNorm in front keeps them apart."
+            learns && !loss_.has_learned()
+                ? "Where it learns no more: scale the rewards down, or standardise the returns."
+            : learns ? "Nothing, if the units are gates; otherwise LayerNorm in front keeps them apart."
             : from_start
                 ? is_held_back(step, place) && gain_before(info.layer).value_or(kLargeGain) < kLargeGain
                       ? "Lower the factor that its input is multiplied by: the weights before it are not "
@@ -601,6 +608,7 @@ class SaturatedActivation final : public Rule {
     Neighbours neighbours_;
     Guessing guessing_;
     TrainingLoss loss_;
+    Agent agent_;
 };
 
 std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {

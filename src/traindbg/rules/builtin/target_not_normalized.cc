@@ -59,7 +59,8 @@ const model::RuleInfo kTargetNotNormalized = {
         "function, as long as that one gets lower: the targets of such a term are often made by a model. A "
         "model that is asked without gradients at nearly all steps, in training mode and for no loss, as an "
         "agent is: a note (info) until four times `steps` steps, and nothing once its targets are 1.4 times "
-        "as large.",
+        "as large. Where the program adds up discounted rewards, or the loss is that of a policy: a note "
+        "(info).",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then at every 50th, and over what the modules return at the first 5 and every 50th; the extremes of "
@@ -313,7 +314,7 @@ class TargetNotNormalized final : public Rule {
         model::Finding finding;
         finding.key = "targets";
         // Whether its targets grow is not known yet.
-        const bool may_grow = agent_.is_on() && count_ < kUntilGrown * steps_;
+        const bool may_grow = agent_.is_taught() || (agent_.is_on() && count_ < kUntilGrown * steps_);
         finding.severity = may_grow ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = loss_;

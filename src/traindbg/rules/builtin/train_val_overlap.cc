@@ -25,7 +25,8 @@ const model::RuleInfo kTrainValOverlap = {
         "- Some rows of the model's inputs are recognised by fingerprints: by all inputs with one row for "
         "each, but by the first alone where the others never come again. `share` is measured relative to the "
         "part of the training's rows that were looked at.\n"
-        "- Whole evaluation: no evaluated batch is free of the training's rows beyond chance (0.01 %).\n"
+        "- Whole evaluation: no evaluated batches in a row are free of the training's rows beyond chance "
+        "(0.01 %, by their share in the others).\n"
         "- Another data set beside it: other batches are free of them, but batches that hold some always "
         "hold other rows, too, and at least `rows` of the training's. Two evaluations must show it.\n"
         "- For such a data set, all batches that hold some must have fewer rows than 70 % of the training's, "
@@ -411,7 +412,9 @@ class TrainValOverlap final : public Rule {
         const double seen = all_.rows > 0 ? all_.trained / all_.rows : 0;
         if (all_.trained < rows_ || share() < share_) return false;
         // Other data is evaluated as well: then the training's may be there to compare.
-        if (!is_beside_another() && !is_by_chance(seen, all_.longest_without)) return false;
+        const double others = all_.rows - all_.longest_without;
+        const double among_others = others > 0 ? std::min(1.0, all_.trained / others) : seen;
+        if (!is_beside_another() && !is_by_chance(among_others, all_.longest_without)) return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
         if (!is_scored_ && is_one_pass_) return false;
         if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch.base.teller import Teller
     from traindbg.hooks.torch.base.watched import WatchedModels
 
+_FIRST_CALLS = 8  # of a model without gradients between two steps, of which each is looked at
+_ONE_CALL_OF = 64  # of those that follow
 _STRONG_DROPOUT = 0.5  # above it, the strongest one is told
 _DROPOUTS = frozenset(
     {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
@@ -122,6 +124,7 @@ class Modes:
         self._models = models
         self._norms_were_fresh: bool | None = None
         self._called: list[str] | None = None  # what acted as in training at the last call
+        self._calls = 0  # since the step before
 
     def forget(self) -> None:
         """Another training begins: norms that were trained before bring their statistics along."""
@@ -203,11 +206,13 @@ class Modes:
 
     def called_in_evaluation(self) -> None:
         """A model is called without gradients; by the loss its mode may be another one."""
-        self._called = self._in_training()
+        self._calls += 1
+        if self._calls <= _FIRST_CALLS or self._calls % _ONE_CALL_OF == 0:
+            self._called = self._in_training()
 
     def step_begins(self) -> None:
         """What was called before belongs to no evaluation that comes."""
-        self._called = None
+        self._called, self._calls = None, 0
 
     def _in_training(self) -> list[str] | None:
         """What acts as in training, of what acts by its mode; None where nothing does."""

@@ -35,6 +35,7 @@ class Evaluations:
         drain: Callable[[], None],
     ) -> None:
         self.names: set[str] = set()  # empty: none is open
+        self.ended = 0  # evaluations
         self._session = session
         self._hot = hot
         self._watched = watched
@@ -59,6 +60,7 @@ class Evaluations:
             if by_backward and not self._trains_in_eval:
                 self._backward_in_eval = self._hot.watches_mode = True
             self.names.clear()
+            self.ended += 1
             self._drain()
             self._session.end_eval_step()
 

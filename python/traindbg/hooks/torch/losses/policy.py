@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks.torch.base.nodes import edges_of, next_nodes
 from traindbg.hooks.torch.losses.densities import is_density
-from traindbg.hooks.torch.losses.terms import is_passed_on, number_of_factor, terms_of
+from traindbg.hooks.torch.losses.terms import Terms, is_passed_on, number_of_factor, terms_of
 from traindbg.hooks.torch.text.program import text_says
 
 if TYPE_CHECKING:
     import torch
 
 _MOST_NODES = 128
+_FEWEST_NUMBERS = 4  # that differ, with which log-probabilities are multiplied one by one
 _PICKS = ("GatherBackward0", "IndexBackward0")
 _CUTS = ("ClampBackward0", "ClampBackward1")
 _LOG = re.compile(r"log_?p|log_?prob|log_?lik|^lps?$|(^|_)ratios?(_|$)", re.IGNORECASE)
@@ -79,15 +80,15 @@ def _is_log_of_choice(node: Any) -> bool:
 
 
 def _is_weighed_choice(node: Any) -> bool:
-    """Whether it is the log-probability of a choice, times data."""
-    if node.name() != "MulBackward0" or number_of_factor(node) is not None:
+    """Whether it is the log-probability of a choice, times data or a number."""
+    if node.name() != "MulBackward0":
         return False
     after = next_nodes(node)
     return len(after) == 1 and _is_log_of_choice(after[0])
 
 
 def _is_weighed_choice_or_minus_that(node: Any) -> bool:
-    if node.name() != "MulBackward0" or number_of_factor(node) is not None:
+    if node.name() != "MulBackward0":
         return False
     after = next_nodes(node)
     while len(after) == 1 and after[0].name() == "NegBackward0":
@@ -99,14 +100,30 @@ def has_policy(root: torch.Tensor) -> bool:
     """Whether a part of a loss are log-probabilities of choices, or minus these, times data."""
     if root.grad_fn is None:
         return False
-    terms = terms_of(root.grad_fn, _is_weighed_choice_or_minus_that)
-    return terms is not None and bool(terms.signs)
+    return bool(_signs_of_data(terms_of(root.grad_fn, _is_weighed_choice_or_minus_that)))
+
+
+def _signs_of_data(terms: Terms | None) -> list[int]:
+    """The signs of terms that are times data.
+
+    A single number may be a constant; where each step of an episode has another one, it is none.
+    """
+    if terms is None:
+        return []
+    numbers = [number_of_factor(node) for node, _ in terms.signs]
+    differ = len({number for number in numbers if number is not None}) >= _FEWEST_NUMBERS
+    return [
+        sign
+        for (_, sign), number in zip(terms.signs, numbers, strict=True)
+        if number is None or differ
+    ]
 
 
 def lowers_chosen(root: torch.Tensor) -> bool:
     """Whether log-probabilities of choices, times data, are a part of what is minimised."""
-    terms = terms_of(root.grad_fn, _is_weighed_choice) if root.grad_fn is not None else None
-    signs = [sign for _, sign in terms.signs] if terms is not None else []
+    if root.grad_fn is None:
+        return False
+    signs = _signs_of_data(terms_of(root.grad_fn, _is_weighed_choice))
     return bool(signs) and min(signs) > 0
 
 

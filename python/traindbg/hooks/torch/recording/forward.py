@@ -152,6 +152,7 @@ class Sink(Protocol):
 
     plans: int
     may_want_blocks: bool
+    has_enough: bool
 
     def wants_block(self, name: str) -> bool: ...
     def wants_forward(self, root: torch.nn.Module) -> int: ...
@@ -491,7 +492,7 @@ class ForwardObserver:
             wanted = self._sink.wants_forward(root)
             if wanted == NOTHING:
                 self._pass_ends()
-                if is_training and self._only_for_evaluations:
+                if self._only_for_evaluations and (is_training or self._sink.has_enough):
                     standby.training_goes_on()
                 return
             self._inputs = 0

@@ -16,6 +16,7 @@ from traindbg.hooks.torch.base.micro_batches import in_backward
 from traindbg.hooks.torch.base.transforms import is_transforming
 from traindbg.hooks.torch.data.hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch.data.states import CELLS
+from traindbg.hooks.torch.evaluations.unended import Unended
 from traindbg.hooks.torch.evaluations.unsaid import WATCHED as UNSAID
 from traindbg.hooks.torch.probes.mixing import WATCHED as MIXING
 from traindbg.hooks.torch.recording.forward import EVERYTHING, INPUTS, NOTHING, RETURN, Place
@@ -61,6 +62,7 @@ class ForwardSink:
         unseen: Unseen,
     ) -> None:
         self.guard = guard
+        self.has_enough = False  # of the passes of an evaluation that does not end
         self.now = 0  # the mode of the pass that is looked at; 0: nothing of it is due
         self.misses_attention = False  # maps that are asked for, up to now
         self.plans = 0  # that held, up to now
@@ -78,6 +80,7 @@ class ForwardSink:
         self._unseen = unseen
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         self._takes_calls = False  # of the pass: also what modules return that are called again
+        self._unended = Unended()
         # Where parts of a model are called, and not itself: the step and micro-batch of the last.
         self._parts_of: tuple[int, int] | None = None
 
@@ -118,6 +121,10 @@ class ForwardSink:
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
+        self.has_enough = mode == _EVAL and self._has_seen_enough()
+        if self.has_enough:
+            self.now = 0
+            return self._wants_return(root)
         if mode == _TRAIN and self.unanswered is not None:
             guarded("losses left out", self.unanswered.forward_begins, root)
         if mode == _TRAIN and self._is_looked_at():
@@ -135,6 +142,12 @@ class ForwardSink:
         # Of the first steps it is asked which functions are called, such as dropout.
         is_heard = mode == _TRAIN and self._facts.hazards.is_open
         return INPUTS if due & FORWARD_ROLES == _INPUT and not is_heard else EVERYTHING
+
+    def _has_seen_enough(self) -> bool:
+        """Of passes without gradients after which no loss comes: they belong to no evaluation."""
+        if self._session.asked(_EVAL) & FORWARD_ROLES:
+            return False  # who asks for them gets all
+        return self._unended.is_beyond(self._evaluations.ended, self._hot.steps)
 
     def _is_looked_at(self) -> bool:
         """Whether one more pass of a step of the training is not: too many, or a second one."""

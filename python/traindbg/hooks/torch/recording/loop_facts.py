@@ -44,6 +44,7 @@ from traindbg.hooks.torch.evaluations.unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch.evaluations.written import WrittenEvaluations
 from traindbg.hooks.torch.losses.beside import LossesBeside
 from traindbg.hooks.torch.losses.detached import LossesDetached
+from traindbg.hooks.torch.losses.discounted import discounts_rewards
 from traindbg.hooks.torch.losses.held import GraphsHeld
 from traindbg.hooks.torch.losses.margins import are_changed_by_data
 from traindbg.hooks.torch.probes.mixing import MixingObserver
@@ -51,6 +52,7 @@ from traindbg.hooks.torch.probes.probe import Probes
 from traindbg.hooks.torch.recording.loop import LoopObserver
 from traindbg.hooks.torch.steps import patches
 from traindbg.hooks.torch.text.called import called
+from traindbg.hooks.torch.text.program import text_says
 from traindbg.hooks.torch.text.rounds import rounds
 from traindbg.hooks.torch.updates.clips import Clips
 from traindbg.hooks.torch.updates.foreign import NOTHING_LEFT, ForeignGradients
@@ -82,6 +84,7 @@ _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _STEPS_UNTIL_LEARNED = 50
+_STEPS_READ = 100  # in which the program's text is asked whether it teaches an agent
 _MOST_KEPT_VALUES = 4_000_000  # of an input that its step keeps
 _MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
@@ -621,6 +624,8 @@ class Facts:
         before, self._asked_before = self._asked_before, None
         if before is not None:
             self._tensors.fact("asked_without_gradients", max(0, self._asked() - before))
+            if self._hot.steps < _STEPS_READ and text_says(discounts_rewards):
+                self._tensors.fact("discounts_rewards", 1)
 
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""
