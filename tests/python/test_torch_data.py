@@ -297,3 +297,39 @@ def test_answers_are_told_while_classes_are_due(tmp_path: Path) -> None:
     steps, values = td.Run(tmp_path / "run")["loop/answers"].series("value")
     assert set(values) == {16.0}
     assert list(steps) == [*range(20), 20, 25, 30, 35]
+
+
+def test_a_graphs_edges_are_not_written_out_for_rules(tmp_path: Path, monkeypatch) -> None:
+    """A sparse input keeps its statistics, and nothing of its full size is made."""
+    torch.manual_seed(0)
+    nodes = 2000
+    edges = torch.randint(0, nodes, (2, 4 * nodes))
+    around = torch.sparse_coo_tensor(edges, torch.rand(4 * nodes), (nodes, nodes)).coalesce()
+
+    class Convolution(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
+            return torch.spmm(around, self.layer(x))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("all of it is made")
+
+    model, x, y = Convolution(), torch.randn(nodes, 8), torch.randint(0, 3, (nodes,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.Tensor, "to_dense", refuse)
+        watcher = td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False)
+        for _ in range(12):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x, around), y).backward()
+            optimizer.step()
+        watcher.detach()
+    told = td.Run(tmp_path / "run").step(0).tensors["input/1"].statistics
+    dense = around.to_dense()
+    assert told.count == nodes * nodes
+    assert told.zero == int((dense == 0).sum())
+    assert told.mean == pytest.approx(float(dense.double().mean()), rel=1e-4)
+    assert told.max == pytest.approx(float(dense.max()))

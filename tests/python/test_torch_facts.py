@@ -1044,5 +1044,6 @@ def test_a_model_in_evaluation_mode_that_drops_by_itself_is_told_of(tmp_path: Pa
     watcher = td.watch(model, run_dir=tmp_path / "run", supervise=False)
     train(model, torch.optim.SGD(model.parameters(), lr=0.01), 4)
     watcher.detach()
-    _, values = fact(tmp_path / "run", "loop/modules_in_eval")
-    assert values[0] == 1
+    run = td.Run(tmp_path / "run")
+    told = [name for name in run.names() if name.startswith("loop/modules_in_eval")]
+    assert [fact(tmp_path / "run", name)[1][0] for name in told] == [1]

@@ -55,8 +55,16 @@ LOWERED = {
         ADVANTAGE,
         "torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()",
     ),
+    "an episode's numbers": (
+        "returns = torch.linspace(-1, 1, 60)",
+        "torch.stack([choice.log_prob(action)[0] * R for R in returns]).sum()",
+    ),
 }
 MEANT = {
+    "minus an episode's numbers": (
+        "returns = torch.linspace(-1, 1, 60)",
+        "torch.stack([-choice.log_prob(action)[0] * R for R in returns]).sum()",
+    ),
     "minus": (ADVANTAGE, "-(log_prob.sum(0) * advantage).mean()"),
     "minus a factor": (
         "scale = -0.5\n    " + ADVANTAGE,

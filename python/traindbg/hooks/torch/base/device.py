@@ -283,7 +283,7 @@ class _Mail:
 def _is_mostly_empty(tensor: torch.Tensor) -> bool:
     """Whether a sparse tensor, such as a graph's edges, would be far larger if written out."""
     bytes_of_all = tensor.numel() * tensor.element_size()
-    return bytes_of_all > _SMALL_BYTES and tensor.numel() > _MOST_ZEROS * tensor._nnz()
+    return bool(bytes_of_all > _SMALL_BYTES and tensor.numel() > _MOST_ZEROS * tensor._nnz())
 
 
 def _as_it_is_looked_at(tensor: torch.Tensor, wanted: int) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -25,21 +26,23 @@ _DROPOUTS = frozenset(
 
 
 @functools.lru_cache(maxsize=1024)
-def _names_of_dropout(kind: type[nn.Module]) -> tuple[frozenset[str], frozenset[str]]:
-    """What `forward` of a class names of functions of dropout and of shares, if it asks `training`.
+def _names_of_dropout(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """What a `forward` names of functions of dropout and of shares, if it asks for `training`.
 
     As `F.dropout(x, self.dropout, training=self.training)` does: no module says it there.
     """
-    code = getattr(kind.forward, "__code__", None)
-    names = frozenset(getattr(code, "co_names", ()))
-    if "training" not in names or kind.__module__.startswith("torch.nn."):
+    names = frozenset(code.co_names)
+    if "training" not in names:
         return frozenset(), frozenset()
     return names & _DROPOUTS, frozenset(name for name in names if "drop" in name or name == "p")
 
 
 def _drops_by_itself(module: nn.Module) -> bool:
     """Whether a module's own `forward` leaves values out in training mode."""
-    functions, shares = _names_of_dropout(type(module))
+    code = getattr(type(module).forward, "__code__", None)
+    if code is None or type(module).__module__.startswith("torch.nn."):
+        return False
+    functions, shares = _names_of_dropout(code)
     if all(isinstance(getattr(module, name, None), nn.Module) for name in functions):
         return False  # `self.dropout(x)`: a module that speaks for itself, or none at all
     own = [getattr(module, name, None) for name in shares]

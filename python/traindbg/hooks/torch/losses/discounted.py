@@ -29,10 +29,19 @@ def _names_in(node: ast.AST) -> Iterator[str]:
             yield each.attr
 
 
+def _is_discount(factor: ast.AST) -> bool:
+    """`gamma`, `self.gamma`, `gamma ** steps`."""
+    if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Pow):
+        factor = factor.left
+    name = factor.id if isinstance(factor, ast.Name) else getattr(factor, "attr", "")
+    return bool(_DISCOUNT.search(name))
+
+
 def _is_discounted(node: ast.AST) -> bool:
-    """A product with a discount in it."""
-    is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-    return is_product and any(map(_DISCOUNT.search, _names_in(node)))
+    """A product of which a discount is a factor."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    return any(_is_discount(side) or _is_discounted(side) for side in (node.left, node.right))
 
 
 def discounts_rewards(tree: ast.Module) -> bool:

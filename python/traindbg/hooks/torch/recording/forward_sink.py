@@ -124,7 +124,7 @@ class ForwardSink:
         self.has_enough = mode == _EVAL and self._has_seen_enough()
         if self.has_enough:
             self.now = 0
-            return self._wants_return(root)
+            return NOTHING
         if mode == _TRAIN and self.unanswered is not None:
             guarded("losses left out", self.unanswered.forward_begins, root)
         if mode == _TRAIN and self._is_looked_at():
