@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -12,6 +11,7 @@ from torch import nn
 from traindbg.hooks.torch.base.device import capturing_graph, own_operations
 
 if TYPE_CHECKING:
+    import types
     from collections.abc import Container
 
     from traindbg.hooks.torch.base.teller import Teller
