@@ -39,7 +39,8 @@ def _names_of_dropout(code: types.CodeType) -> tuple[frozenset[str], frozenset[s
 
 def _drops_by_itself(module: nn.Module) -> bool:
     """Whether a module's own `forward` leaves values out in training mode."""
-    code = getattr(type(module).forward, "__code__", None)
+    # A scripted module's class has a `forward` that cannot be asked for.
+    code = getattr(getattr(type(module), "forward", None), "__code__", None)
     if code is None or type(module).__module__.startswith("torch.nn."):
         return False
     functions, shares = _names_of_dropout(code)
