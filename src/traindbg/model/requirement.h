@@ -157,7 +157,7 @@ struct CaptureConfig {
     // The share of the training's time that capture may take; where it would take more, steps that are due
     // are left out. 0: no limit. Nothing: what users ask for has none, and what rules need the one that
     // capture/budget.h calls the standing limit.
-    std::optional<double> budget;
+    std::optional<double> budget = {};
     FlightRecorder flight = {};
     Corrections corrections = {};
     // At a few steps a copy of the model computes the step's batch again, changed in part.

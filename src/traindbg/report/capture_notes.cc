@@ -149,12 +149,13 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
     if (const std::optional<BudgetNote> budget = budget_of(run))
         out.emplace_back(
             budget->is_standing ? "limit" : "budget",
-            base::format("{}{}: {}; capture took {}{}", percent(budget->share),
-                         budget->is_standing ? " of the time for the default rules" : "",
-                         budget->left_out == 0 ? "nothing was left out"
-                                               : base::format("{} of {} steps that were due were left out",
-                                                              budget->left_out, budget->due),
-                         percent(budget->spent), budget->is_standing ? "; --budget 0 lifts it" : ""));
+            base::format(
+                "{}{}: {}; {}", percent(budget->share),
+                budget->is_standing ? " of the time for the default rules" : "",
+                budget->left_out == 0 ? "nothing was left out"
+                                      : base::format("{} of {} steps that were due were left out",
+                                                     budget->left_out, budget->due),
+                budget->is_standing ? "--budget 0 lifts it" : "capture took " + percent(budget->spent)));
     if (const std::optional<Flight> flight = flight_of(run)) {
         std::string what;
         for (const Flight::Copy& copy : flight->copies)
