@@ -125,3 +125,17 @@ def test_parameters_without_values_to_read_are_left_out(kind: str) -> None:
     for _ in range(20):
         backward(unstepped, model)
     assert unstepped.found() == ("passes_without_step", 20)
+
+
+def test_lone_weights_with_another_stride_are_told_of_too() -> None:
+    """As of a convolution by 1 to one channel, in the order of channels_last."""
+    model = nn.Conv2d(8, 2, 1).to(memory_format=torch.channels_last)
+    unstepped = Unstepped()
+    unstepped.has_optimizer = True
+    for _ in range(20):
+        unstepped.loss_computed([(model, "")])
+        unstepped.backward_begins([(model, "")])
+        model(torch.ones(1, 8, 2, 2)).sum().backward()
+        unstepped.backward_ended()
+        model.zero_grad()
+    assert unstepped.found() == ("passes_without_step", 20)

@@ -65,8 +65,10 @@ class Packed(NamedTuple):
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    whole = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return whole.reshape(-1).view(torch.uint8)
+    whole = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    if whole.stride(0) != 1:  # a lone element is contiguous whatever the stride
+        whole = whole.clone(memory_format=torch.contiguous_format)
+    return whole.view(torch.uint8)
 
 
 def packed(tensors: Sequence[torch.Tensor]) -> list[Packed]:
