@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch.evaluations.unended import Unended
+from traindbg.hooks.torch.evaluations.unended import Attention, Unended
 from traindbg.hooks.torch.losses.discounted import discounts_rewards
 
 
@@ -18,7 +18,9 @@ from traindbg.hooks.torch.losses.discounted import discounts_rewards
     ("text", "is_agent"),
     [
         ("target = rewards + gamma * following * (1 - dones)", True),
-        ("R = r + args.gamma * R", True),
+        ("for r in rewards: R = r + args.gamma * R", True),
+        ("R = r + args.gamma * R", False),
+        ("h = r + self.gamma * self.layer(r)", False),
         ("delta = self.rewards[t] + self.gamma * after * goes_on - self.values[t]", True),
         ("target = (1 - done) * discount * best + batch.reward.flatten()", True),
         ("scheduler = StepLR(optimizer, step_size=1, gamma=0.7)", False),
@@ -35,12 +37,16 @@ def test_a_program_that_adds_up_discounted_rewards_teaches_an_agent(
 
 def test_of_passes_that_no_evaluation_ends_the_first_are_looked_at_and_a_few_later() -> None:
     one = Unended()
-    assert [one.is_beyond(0, 7) for _ in range(100)].count(False) == 32
-    assert not one.is_beyond(1, 7), "one has ended"
+    passes = [one.attention(0, 7) for _ in range(100)]
+    assert passes == [Attention.ALL] * 32 + [Attention.RETURN] * 68, (
+        "a loss may yet be made of them"
+    )
+    assert one.attention(1, 7) is Attention.ALL, "one has ended"
     many = Unended()
-    looked = [step for step in range(1000) if not many.is_beyond(0, step)]
-    assert looked[:32] == list(range(32))
-    assert 50 <= len(looked) - 32 <= 70
+    each = [many.attention(0, step) for step in range(1000)]
+    assert each[:32] == [Attention.ALL] * 32
+    assert set(each) == {Attention.ALL, Attention.NONE}
+    assert 50 <= each[32:].count(Attention.ALL) <= 70
 
 
 def test_what_an_agent_does_is_heard_until_there_was_enough_of_it(tmp_path: Path) -> None:
@@ -49,8 +55,8 @@ def test_what_an_agent_does_is_heard_until_there_was_enough_of_it(tmp_path: Path
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     heard = []
     with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False) as watcher:
-        for step in range(160):
-            if step >= 130:
+        for step in range(170):
+            if step >= 110:
                 with torch.no_grad():
                     armed = []
                     for _ in range(40):

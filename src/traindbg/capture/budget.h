@@ -51,7 +51,7 @@ class Budget {
   public:
     // `share`: from 0, no limit, to below 1.
     explicit Budget(double share) noexcept;
-    // A configuration's: its share, or the standing limit.
+    // Of a share, or the standing limit.
     [[nodiscard]] static Budget of(const std::optional<double>& share) noexcept;
 
     [[nodiscard]] bool is_limited() const noexcept { return share_ > 0; }

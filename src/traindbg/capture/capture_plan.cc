@@ -197,6 +197,13 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     return CapturePlan(std::move(config), std::move(patterns));
 }
 
+std::optional<double> limit_of(const model::CaptureConfig& config) noexcept {
+    const bool is_asked = config.flight.steps != 0 ||
+                          std::any_of(config.requirements.begin(), config.requirements.end(),
+                                      [](const Requirement& each) { return each.asked_by == kUser; });
+    return config.budget || !is_asked ? config.budget : 0;
+}
+
 void CapturePlan::begin_training(StepIndex train, StepIndex eval) noexcept {
     train_began_ = train;
     eval_began_ = eval;
@@ -236,7 +243,6 @@ void CapturePlan::thin(Mode mode, bool thins) noexcept {
 
 bool CapturePlan::is_left_out(std::size_t index, Mode mode, StepIndex step) const noexcept {
     if (!is_thinned(mode)) return false;
-    if (!config_.budget && is_asked_by_user_[index]) return false;
     if (!is_users_[index] && (roles_of_[index] & ~kNeverThinned) == 0) return false;
     const Requirement& requirement = config_.requirements[index];
     return !std::binary_search(requirement.steps.begin(), requirement.steps.end(), step);

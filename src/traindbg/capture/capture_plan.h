@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ using RoleMask = std::uint32_t;
 [[nodiscard]] constexpr RoleMask mask_of(model::Role role) noexcept {
     return RoleMask{1} << static_cast<unsigned>(role);
 }
+
+// The share of the training's time that capture may take by this configuration; 0: no limit; nothing: the
+// standing limit, where the default rules' needs are all that it wants (`budget.h`).
+[[nodiscard]] std::optional<double> limit_of(const model::CaptureConfig& config) noexcept;
 
 // Numbers, which cost next to nothing: no budget leaves them out.
 inline constexpr RoleMask kNeverThinned = mask_of(model::Role::kLoss) | mask_of(model::Role::kMetric);
@@ -72,8 +77,7 @@ class CapturePlan {
     // The roles that were due, had `thin` not been called.
     [[nodiscard]] RoleMask due_roles_unthinned(model::Mode mode, model::StepIndex step) const noexcept;
     // From the mode's next step on, only numbers and what is asked for at this very step are due; what is due
-    // by time stays so until it was taken. Without a budget in the configuration, what users ask for stays
-    // due, too. To be called before `begin_step`.
+    // by time stays so until it was taken. To be called before `begin_step`.
     void thin(model::Mode mode, bool thins) noexcept;
     [[nodiscard]] bool is_thinned(model::Mode mode) const noexcept {
         return (thinned_ >> static_cast<unsigned>(mode) & 1U) != 0;

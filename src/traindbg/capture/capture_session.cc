@@ -95,7 +95,8 @@ class CaptureSession::Impl {
           writer_(std::move(writer)),
           flight_(std::move(flight)),
           control_(std::move(control)),
-          budget_(Budget::of(options_.config.budget)),
+          limit_(limit_of(options_.config)),
+          budget_(Budget::of(limit_)),
           files_(files),
           changes_(files, storage::RunLayout{options_.run_directory}, plan_in_force),
           plans_seen_(plans_seen) {
@@ -201,7 +202,7 @@ class CaptureSession::Impl {
         }
         if (!of_another_model) return;
         ++trainings_;
-        if (!plan_.config().budget) {
+        if (!limit_) {
             budget_.grant(kNanosOfATraining);
             leave_nothing_out();
         }
@@ -644,7 +645,7 @@ class CaptureSession::Impl {
         plan.take_over(plan_);
         plan_ = std::move(plan);
         plan_changed_ = true;
-        if (plan_.config().budget != budget_set_) set_budget(plan_.config().budget);
+        if (const std::optional<double> limit = limit_of(plan_.config()); limit != limit_) set_limit(limit);
         const model::Json json = {{"number", number}, {"step", from}, {"eval_step", eval_.record.step}};
         writer_->event("plan_changed", json.dump());
         if (writer_->worker() == 0)  // once for all ranks
@@ -884,11 +885,12 @@ class CaptureSession::Impl {
                          .is_whole = is_training && follows_its_own});
         is_overdrawn_ = budget_.is_overdrawn();
         const bool leaves_out = is_overdrawn_ || (is_training && budget_.wants_comparison());
-        plan_.thin(mode, leaves_out);
+        // Evaluations are few, and much hangs on what they show: the standing limit leaves none of them out.
+        if (is_training || has_budget()) plan_.thin(mode, leaves_out);
         if (!is_training) return;
         is_flight_left_out_ = leaves_out;
         // The next evaluation's first step goes by what is so when it begins.
-        if (eval_.empty()) plan_.thin(Mode::kEval, is_overdrawn_);
+        if (eval_.empty() && has_budget()) plan_.thin(Mode::kEval, is_overdrawn_);
     }
     // The roles that were looked at in this TRAIN step, but for numbers that cost nothing.
     [[nodiscard]] RoleMask looked_at(StepIndex step) const noexcept {
@@ -902,21 +904,21 @@ class CaptureSession::Impl {
         for (const Mode mode : {Mode::kTrain, Mode::kEval}) plan_.thin(mode, false);
         is_flight_left_out_ = is_overdrawn_ = false;
     }
-    // Whether the training's user set one; else there is the standing limit.
-    [[nodiscard]] bool has_budget() const noexcept { return budget_set_ && budget_.is_limited(); }
-    void set_budget(const std::optional<double>& share) {
+    // Whether the training's user set one.
+    [[nodiscard]] bool has_budget() const noexcept { return limit_ && budget_.is_limited(); }
+    void set_limit(const std::optional<double>& limit) {
         if (has_budget() || steps_left_out_ != 0) tell_budget("budget");  // of what was until now
-        budget_ = Budget::of(share);
-        budget_set_ = share;
+        budget_ = Budget::of(limit);
+        limit_ = limit;
         leave_nothing_out();
         thinning_was_told_ = false;
         steps_due_ = steps_left_out_ = 0;
         if (has_budget()) tell_budget("budget");
     }
     void tell_budget(std::string_view kind) {
-        const model::Json json = {{"step", train_.record.step},  {"budget", budget_.share()},
-                                  {"is_standing", !budget_set_}, {"spent", budget_.spent()},
-                                  {"steps_due", steps_due_},     {"steps_left_out", steps_left_out_}};
+        const model::Json json = {{"step", train_.record.step}, {"budget", budget_.share()},
+                                  {"is_standing", !limit_},     {"spent", budget_.spent()},
+                                  {"steps_due", steps_due_},    {"steps_left_out", steps_left_out_}};
         writer_->event(kind, json.dump());
     }
 
@@ -947,8 +949,8 @@ class CaptureSession::Impl {
     // Null: no supervisor can reach us. Shared with who asks for a supervisor while the writer's threads
     // live.
     std::shared_ptr<ControlBlock> control_;
+    std::optional<double> limit_;  // as `limit_of` gives it
     Budget budget_;
-    std::optional<double> budget_set_ = options_.config.budget;
     std::uint64_t trainings_ = 1;            // of other models than the one before
     std::uint64_t trainings_looked_at_ = 1;  // and of the same one
     StepIndex last_begun_ = 0;

@@ -155,8 +155,7 @@ struct CaptureConfig {
     CompiledModels compiled = CompiledModels::kAuto;
     MicroBatches micro_batches = MicroBatches::kFirst;
     // The share of the training's time that capture may take; where it would take more, steps that are due
-    // are left out. 0: no limit. Nothing: what users ask for has none, and what rules need the one that
-    // capture/budget.h calls the standing limit.
+    // are left out. 0: no limit. Nothing: as `limit_of` in capture/capture_plan.h says.
     std::optional<double> budget = {};
     FlightRecorder flight = {};
     Corrections corrections = {};

@@ -407,7 +407,8 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
                   .help = "The share of the training's time that capture may take, as 2%; steps at which it "
                           "would take more are left out, and that is told. Losses and metrics are not, nor "
                           "what --at-steps names; 0: no limit. Default: 2% after the first three seconds of "
-                          "capture, of what the default rules need, and no limit of what you ask for."},
+                          "capture where the default rules' needs are all that is captured, no limit where "
+                          "you ask for more."},
                  budget);
     options.flag(
         {.names = "--probe",
@@ -611,14 +612,10 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, budget_share());
     config.budget = share;
     // The standing limit is of the rules that are on by themselves: who chose others wants them to judge.
-    const std::vector<RuleChoice> defaults = rules::default_rules();
-    const bool has_chosen =
-        !of_rules.empty() || !rules::custom_rules().empty() ||
-        std::any_of(choices.begin(), choices.end(), [&](const RuleChoice& choice) {
-            return !choice.parameters.empty() ||
-                   std::none_of(defaults.begin(), defaults.end(),
-                                [&](const RuleChoice& each) { return each.name == choice.name; });
-        });
+    const bool has_chosen = !of_rules.empty() || !rules::custom_rules().empty() ||
+                            std::any_of(choices.begin(), choices.end(), [](const RuleChoice& choice) {
+                                return !choice.parameters.empty() || !rules::is_on_by_default(choice.name);
+                            });
     if (!share && has_chosen) config.budget = 0;
     config.probe = probe;
     if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))

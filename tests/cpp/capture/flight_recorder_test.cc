@@ -383,7 +383,6 @@ TEST(SessionBudget, WhereEveryStepIsDueAFewAreLeftOutToBeComparedWith) {
 
 TEST(SessionBudget, LossesOfTheUsersOwnCollectionAreNotLeftOut) {
     model::CaptureConfig plan;
-    plan.budget = 0.01;
     plan.collections = {{.name = "mine", .include = {"."}, .exclude = {}}};
     plan.requirements = {{.collection = "mine", .schedule = {}, .asked_by = "user"}};
     auto made = CapturePlan::make(plan);
@@ -397,7 +396,6 @@ TEST(SessionBudget, LossesOfTheUsersOwnCollectionAreNotLeftOut) {
 
 TEST(SessionBudget, WhatIsDueByTimeIsTakenWhenItCanBePaidFor) {
     model::CaptureConfig plan;
-    plan.budget = 0.01;
     plan.requirements = {
         {.collection = "gradients", .schedule = {.every = 0}, .asked_by = "user", .every_ms = 1000}};
     auto made = CapturePlan::make(plan);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "storage/temporary_directory.h"
+#include "traindbg/capture/capture_plan.h"
 #include "traindbg/capture/capture_session.h"
 #include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
@@ -378,30 +380,59 @@ TEST_F(PlanChangesTest, WhatWasTakenOutStaysOutThoughAnotherSessionAsksForItAgai
     EXPECT_EQ(published->config.requirements, (std::vector{need("losses", 1), need("weights", 5)}));
 }
 
-TEST_F(PlanChangesTest, WithoutABudgetOnlyWhatRulesNeedIsLimitedAndThatIsTold) {
+// What the default rules need, and nothing else.
+CaptureConfig needs_of_rules() {
     CaptureConfig config;
-    config.requirements = {need("gradients", 1), need("weights", 1), need("losses", 1)};
-    config.requirements[0].asked_by = config.requirements[2].asked_by = "a_rule";
-    begin(config);
-    const TensorId gradient = add("gradient/w", Role::kGradient), weight = add("w", Role::kWeight),
-                   loss = add("loss/l", Role::kLoss);
-    tensors_ = {gradient, weight, loss};
+    config.requirements = {need("gradients", 1), need("losses", 1), need("inputs", 1, Mode::kEval)};
+    for (Requirement& each : config.requirements) each.asked_by = "a_rule";
+    return config;
+}
+
+TEST_F(PlanChangesTest, WithoutABudgetWhatRulesNeedInTrainingIsLimitedAndThatIsTold) {
+    begin(needs_of_rules());
+    const TensorId gradient = add("gradient/w", Role::kGradient), loss = add("loss/l", Role::kLoss),
+                   input = add("input/0", Role::kInput);
+    tensors_ = {gradient, loss};
     static_cast<void>(train_step());
     session_->add_cost(std::uint64_t{2'900'000'000});  // as much is free
     for (int i = 0; i < 2; ++i) static_cast<void>(train_step());
     session_->add_cost(std::uint64_t{3'600'000'000'000});
     for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    const float values[] = {1, 2};
+    const std::int64_t shape[] = {2};
+    session_->observe(Mode::kEval, input, {values, tensor::DType::kFloat32, shape, {}});
+    session_->end_eval_step();
     session_->begin_training(true);  // of another model
     for (int i = 0; i < 2; ++i) static_cast<void>(train_step());
     session_->close(60s);
     EXPECT_EQ(steps_of(gradient), (std::set<StepIndex>{0, 1, 2, 3, 8, 9}));
-    EXPECT_EQ(steps_of(weight).size(), 10U) << "the user asked for these";
     EXPECT_EQ(steps_of(loss).size(), 10U);
+    EXPECT_EQ(steps_of(input, Mode::kEval).size(), 1U) << "evaluations are few";
     const std::vector<model::Json> told = events("budget");
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0]["is_standing"], true);
     EXPECT_EQ(told[0]["budget"], 0.02);
     EXPECT_EQ(told[0]["steps_left_out"], 4);
+}
+
+TEST_F(PlanChangesTest, WhoAsksForMoreThanRulesNeedHasNoLimitUnlessHeSetsOne) {
+    CaptureConfig config = needs_of_rules();
+    EXPECT_EQ(limit_of(config), std::nullopt);
+    config.requirements.push_back(need("weights", 1));
+    EXPECT_EQ(limit_of(config), 0);
+    config.budget = 0.1;
+    EXPECT_EQ(limit_of(config), 0.1);
+    config = needs_of_rules();
+    config.flight.steps = 5;
+    EXPECT_EQ(limit_of(config), 0);
+    config = needs_of_rules();
+    config.requirements.push_back(need("weights", 1));
+    begin(config);
+    tensors_ = {add("gradient/w", Role::kGradient)};
+    session_->add_cost(std::uint64_t{3'600'000'000'000});
+    for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    session_->close(60s);
+    EXPECT_EQ(steps_of(tensors_[0]).size(), 5U) << "what it takes is not taken from the rules";
 }
 
 TEST_F(PlanChangesTest, ATrainingWithinTheStandingLimitIsToldNothingOfIt) {

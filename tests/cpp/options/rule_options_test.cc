@@ -273,6 +273,26 @@ TEST(CaptureOptions, WhatTheUserWantsIsAddedToWhatTheRulesNeed) {
     }
 }
 
+TEST(CaptureOptions, OnlyTheDefaultRulesHaveAStandingLimit) {
+    CaptureOptions options;
+    const auto budget = [&](const std::vector<rules::RuleChoice>& choices) {
+        return options.config(choices)->budget;
+    };
+    EXPECT_EQ(budget(rules::default_rules()), std::nullopt);
+    EXPECT_EQ(budget({{"dead_relu", {}}}), std::nullopt) << "some of them";
+    std::vector<rules::RuleChoice> set = rules::default_rules();
+    const auto dead = std::find_if(
+        set.begin(), set.end(), [](const rules::RuleChoice& choice) { return choice.name == "dead_relu"; });
+    ASSERT_NE(dead, set.end());
+    dead->parameters["window"] = 7;
+    EXPECT_EQ(budget(set), 0) << "a parameter was set";
+    EXPECT_EQ(budget({{"AllZero", {}}}), 0) << "one that is off by default";
+    options.budget = "3%";
+    EXPECT_EQ(budget(set), 0.03);
+    options.budget = "0";
+    EXPECT_EQ(budget(rules::default_rules()), 0);
+}
+
 TEST(CaptureOptions, UnknownCollectionsAndBadPatternsAreRefused) {
     CaptureOptions options;
     options.collect = {"gradient"};

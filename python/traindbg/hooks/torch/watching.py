@@ -260,9 +260,9 @@ def watch(
             collections ask for, skip for what rules need. Under `traindbg run` its option decides.
         budget: the share of the training's time that capture may take, as 0.02: steps at which it
             would take more are left out, and that is told. Losses and metrics are not, nor what
-            `capture` names by step. 0: no limit. By default, what is asked for has none, and the
-            default rules have 0.02 once capture took three seconds. Under `traindbg run` its option
-            decides.
+            `capture` names by step. 0: no limit. By default, 0.02 once capture took three seconds,
+            where the default rules' needs are all that is captured; where more is asked for, no
+            limit. Under `traindbg run` its option decides.
         flight_recorder: so many last steps of which the statistics are at hand, and kept when a
             rule fires, a loss or a weight is not finite, or the training crashes; or, beside
             "steps", the collections "collect" and, of whole tensors, "raw". They are a run of

@@ -11,6 +11,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/capture/budget.h"
+#include "traindbg/capture/capture_plan.h"
 #include "traindbg/capture/plan_changes.h"
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/custom_rules.h"
@@ -504,7 +505,7 @@ class ExplainPlanVerb final : public Verb {
         if (plan.budget.value_or(0) > 0)
             line("budget", base::format("steps beyond {:.3g} % of the time are left out; not in these sums",
                                         100 * *plan.budget));
-        else if (!plan.budget)
+        else if (!capture::limit_of(plan))
             line("limit", base::format("once rules took {:.3g} s, steps at which they would take more than "
                                        "{:.3g} % of the time are left out; not in these sums",
                                        capture::kStandingFreeNanos / 1e9, 100 * capture::kStandingShare));

@@ -82,10 +82,8 @@ const model::RuleInfo kLearningRateTooHigh = {
         "L-BFGS, which looks for the size of its steps by itself. Large updates while a training learns, as "
         "Adam's first ones or those of small batches are; weights that start at zero; warm-up; several "
         "optimizers that work against each other (a GAN); a loss made by hand, which need not fall; a test "
-        "of "
-        "many rates, if the weights are set back after it. A note (info) for an agent, whose loss says "
-        "little: "
-        "where the program adds up discounted rewards or the loss is that of a policy.",
+        "of many rates, if the weights are set back after it. A note (info) for an agent, whose loss says "
+        "little: where the program adds up discounted rewards or the loss is that of a policy.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss.",

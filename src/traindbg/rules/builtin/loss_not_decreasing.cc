@@ -74,8 +74,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "learned from seldom rewards. The same for the regression of a model that is asked without gradients "
         "at nearly all steps, in training mode and for no loss, as an agent is that acts and learns, once "
         "the mean square of its targets has doubled. A note (info) where a program adds up discounted "
-        "rewards "
-        "or its loss is that of a policy, until the loss is a hundred times that of its start.",
+        "rewards or its loss is that of a policy, until the loss is a hundred times that of its start.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",

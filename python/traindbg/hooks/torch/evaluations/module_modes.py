@@ -44,9 +44,9 @@ def _drops_by_itself(module: nn.Module) -> bool:
     if code is None or type(module).__module__.startswith("torch.nn."):
         return False
     functions, shares = _names_of_dropout(code)
-    if all(isinstance(getattr(module, name, None), nn.Module) for name in functions):
+    if all(name in module._modules for name in functions):
         return False  # `self.dropout(x)`: a module that speaks for itself, or none at all
-    own = [getattr(module, name, None) for name in shares]
+    own = [vars(module).get(name, vars(type(module)).get(name)) for name in shares]  # calls nothing
     given = [value for value in own if isinstance(value, (int, float))]
     return not given or max(given) > 0
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_NODES = 128
-_MOST_PUT_TOGETHER = 8  # of what a list was made one of: an episode's steps are alike
+# What was made one of a long list, as of an episode's steps, is alike: so many of it are looked at.
+_LONG_LIST, _OF_A_LONG_LIST = 32, 8
 # They pass on what they were given, a part of it, sums, means, or the larger or smaller one of it.
 _PASSED = frozenset(
     f"{name}Backward{number}"
@@ -79,8 +80,8 @@ def terms_of(root: Any, is_term: Callable[[Any], bool]) -> Terms | None:
         elif name != "AddBackward0" and name not in _PASSED:
             is_all = False
             continue
-        if len(after) > _MOST_PUT_TOGETHER and name in ("StackBackward0", "CatBackward0"):
+        if len(after) > _LONG_LIST and name in ("StackBackward0", "CatBackward0"):
             is_all = False
-            after = after[:_MOST_PUT_TOGETHER]
+            after = after[:_OF_A_LONG_LIST]
         waiting += [(other, sign) for other in after]
     return None

@@ -142,6 +142,8 @@ class Sink(Protocol):
     told of functions that carry something along a sequence; `wants_hazards`, of those that may make
     what is not finite, or drop values in an evaluation.
 
+    `has_enough`: that nothing is wanted of a pass without gradients, nor of those that follow.
+
     `plans` counts the plans that held; `wants_block` says whether the one that holds asks for the
     output of a module with others inside, `may_want_blocks`, whether it may ask for any.
 

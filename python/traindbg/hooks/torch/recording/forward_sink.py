@@ -16,7 +16,7 @@ from traindbg.hooks.torch.base.micro_batches import in_backward
 from traindbg.hooks.torch.base.transforms import is_transforming
 from traindbg.hooks.torch.data.hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch.data.states import CELLS
-from traindbg.hooks.torch.evaluations.unended import Unended
+from traindbg.hooks.torch.evaluations.unended import Attention, Unended
 from traindbg.hooks.torch.evaluations.unsaid import WATCHED as UNSAID
 from traindbg.hooks.torch.probes.mixing import WATCHED as MIXING
 from traindbg.hooks.torch.recording.forward import EVERYTHING, INPUTS, NOTHING, RETURN, Place
@@ -121,10 +121,11 @@ class ForwardSink:
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
-        self.has_enough = mode == _EVAL and self._has_seen_enough()
-        if self.has_enough:
+        attention = self._attention() if mode == _EVAL else Attention.ALL
+        self.has_enough = attention is Attention.NONE
+        if attention is not Attention.ALL:
             self.now = 0
-            return NOTHING
+            return NOTHING if self.has_enough else self._wants_return(root)
         if mode == _TRAIN and self.unanswered is not None:
             guarded("losses left out", self.unanswered.forward_begins, root)
         if mode == _TRAIN and self._is_looked_at():
@@ -143,11 +144,11 @@ class ForwardSink:
         is_heard = mode == _TRAIN and self._facts.hazards.is_open
         return INPUTS if due & FORWARD_ROLES == _INPUT and not is_heard else EVERYTHING
 
-    def _has_seen_enough(self) -> bool:
-        """Of passes without gradients after which no loss comes: they belong to no evaluation."""
+    def _attention(self) -> Attention:
+        """To a pass of an evaluation. Who asks for what a forward pass shows gets it of all."""
         if self._session.asked(_EVAL) & FORWARD_ROLES:
-            return False  # who asks for them gets all
-        return self._unended.is_beyond(self._evaluations.ended, self._hot.steps)
+            return Attention.ALL
+        return self._unended.attention(self._evaluations.ended, self._hot.steps)
 
     def _is_looked_at(self) -> bool:
         """Whether one more pass of a step of the training is not: too many, or a second one."""
